@@ -35,7 +35,7 @@ fn a_database_is_fresh_and_dropped() {
 }
 
 #[test]
-fn a_program_that_hangs_is_killed_with_what_it_started() {
+fn kills_a_program_that_hangs_and_its_children() {
     let hang = || {
         let mut shell = Command::new("sh");
         run(
@@ -104,7 +104,7 @@ fn every_server_shows_a_certificate_that_the_authority_signed() {
 }
 
 #[test]
-fn logs_count_what_a_user_asked_for() {
+fn logs_count_the_statements_of_one_user() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let logging = LoggingServer::start(kind);
         let database = Database::on(&logging.server());
@@ -140,7 +140,7 @@ fn logs_count_what_a_user_asked_for() {
 }
 
 #[test]
-fn a_private_mariadb_can_be_hurt() {
+fn a_private_mariadb_can_be_suspended_killed_and_restarted() {
     let mut private = start_private_server(Kind::Mariadb);
     let server = private.server();
     server.execute(None, "CREATE DATABASE d");
@@ -175,7 +175,7 @@ fn a_private_mariadb_can_be_hurt() {
 }
 
 #[test]
-fn a_private_postgres_can_be_hurt() {
+fn a_private_postgres_can_be_suspended_killed_and_restarted() {
     let mut private = start_private_server(Kind::Postgres);
     let server = private.server();
     server.execute(None, "CREATE TABLE t AS SELECT 5 AS a");

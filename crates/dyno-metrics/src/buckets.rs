@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_what_they_are_written_as() {
+    fn bounds_equal_their_text() {
         for (bound, text) in BOUNDS {
             assert_eq!(text.parse(), Ok(bound));
         }

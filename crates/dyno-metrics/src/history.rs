@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_a_log_does_not_hold_have_no_metric() {
+    fn counters_that_a_log_lacks_have_no_metric() {
         let has = |unknown: &[&str], metric: Metric| {
             let families = families(&imported(unknown)).unwrap();
             families.iter().any(|family| family.name == metric.name)

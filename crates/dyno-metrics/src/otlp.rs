@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_its_sums_cover() {
+    fn a_request_contains_the_period_of_its_sums() {
         let families = [Family {
             name: "dyno.events".into(),
             help: "Events".into(),

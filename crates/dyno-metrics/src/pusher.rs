@@ -448,7 +448,7 @@ mod tests {
     use crate::otlp::Temporality;
 
     #[test]
-    fn the_path_is_added_where_it_is_not_there() {
+    fn appends_the_path_if_it_is_missing() {
         let url = |text: &str| Destination::new(text, None).unwrap().url;
         assert_eq!(url("http://a:4318"), "http://a:4318/v1/metrics");
         assert_eq!(url("http://a:4318/"), "http://a:4318/v1/metrics");
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn prometheus_wants_sums_from_the_beginning() {
+    fn sums_for_prometheus_are_cumulative() {
         let of = |text: &str, asked| Destination::new(text, asked).unwrap().temporality;
         let prometheus = "http://127.0.0.1:9090/api/v1/otlp";
         assert_eq!(of(prometheus, None), Temporality::Cumulative);

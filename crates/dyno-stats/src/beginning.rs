@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_start_is_found_however_long_the_series_is() {
+    fn detects_a_cold_start_in_a_series_of_any_length() {
         for n in [20, 60, 300, 3600] {
             let mut series = level(n);
             assert!(beginning(&series).unwrap().p > 0.01, "{n}");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_are_no_beginning() {
+    fn stalls_do_not_count_as_a_beginning() {
         let mut series = level(120);
         for second in (9..120).step_by(20) {
             series[second] = 0.0;

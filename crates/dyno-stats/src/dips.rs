@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn dips_of_a_cycle_are_found() {
+    fn detects_the_dips_of_a_cycle() {
         let mut series = level(600);
         for at in (4..600).step_by(10) {
             series[at] = 400.0;

@@ -134,7 +134,7 @@ mod checks {
     };
 
     #[test]
-    fn the_law_is_found_again() {
+    fn fitting_recovers_the_law() {
         let fit = scalability(&points(LAW, &[])).unwrap();
         assert!((fit.rate - 1000.0).abs() < 1e-6, "{fit:?}");
         assert!((fit.contention - 0.03).abs() < 1e-9, "{fit:?}");

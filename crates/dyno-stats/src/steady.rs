@@ -168,7 +168,7 @@ mod tests {
     use super::{swing, tau};
 
     #[test]
-    fn slow_swings_are_seen_and_noise_is_not() {
+    fn detects_slow_swings_and_not_noise() {
         let noise = |at: usize| ((at * 7919) % 401) as f64 - 200.0;
         let noisy: Vec<f64> = (0..3600).map(|at| 1000.0 + 2.0 * noise(at)).collect();
         assert_eq!(swing(&noisy), Some(0.0));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn tau_is_the_order_and_not_the_shape() {
+    fn tau_depends_on_the_order_and_not_on_the_shape() {
         let curve: Vec<f64> = (1..=15).map(|step| 1000.0 / f64::from(step)).collect();
         assert_eq!(tau(&curve), Some(-1.0));
         assert_eq!(tau(&[1.0, 2.0, 2.0, 3.0]), Some(5.0 / 6.0));

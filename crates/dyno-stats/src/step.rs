@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_found_where_it_is() {
+    fn detects_a_step_in_the_right_place() {
         for (n, at) in [(20, 12), (30, 12), (60, 40), (300, 100), (3600, 1000)] {
             let mut series = level(n);
             assert!(step(&series).unwrap().p > 0.01, "{n}");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_no_step() {
+    fn a_drift_is_not_a_step() {
         let drift: Vec<f64> = level(60)
             .iter()
             .enumerate()
@@ -162,7 +162,7 @@ mod tests {
     /// Andrews' critical values of the maximum, with 15 % excluded at either end: 8.68 at 5 % and
     /// 12.16 at 1 %.
     #[test]
-    fn the_place_is_paid_for() {
+    fn the_p_value_accounts_for_the_places_tried() {
         for (square, expected) in [(8.68_f64, 0.05), (12.16, 0.01)] {
             let chance = crate::distributions::normal_two_sided(square.sqrt());
             let found = chance_anywhere(chance, 10_000, 1_500);

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_ended_is_not_overdue_however_short_the_time() {
+    fn an_ended_process_is_not_overdue_however_short_the_time() {
         let mut running = Running::start(&mut Command::new("true")).unwrap();
         assert!(!running.run_for(Duration::from_secs(60)));
         let ended = running.finish(Duration::ZERO).unwrap();

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_tests_say_is_counted_and_what_failed_can_be_repeated() {
+    fn counts_seeds_and_prints_how_to_repeat_failures() {
         let mut kinds = BTreeMap::new();
         let output = "running 6 tests\n\
             test network::mysql_survives_any_network ... network: MySQL: 9 seeds, 0 failures; x\n\
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_the_one_that_cargo_names_last() {
+    fn the_program_is_the_last_one_in_cargos_messages() {
         let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
             {\"reason\":\"compiler-artifact\",\"executable\":\"/t/dyno_drivers-1\"}\n\
             {\"reason\":\"build-finished\",\"success\":true}\n";

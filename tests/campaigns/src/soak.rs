@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_found_and_noise_is_not() {
+    fn reports_growth_and_not_noise() {
         assert!(judge(&samples(|_| 50_000)).is_empty());
         assert!(judge(&samples(|second| 50_000 + second * 7919 % 300)).is_empty());
         // Memory that is allocated at the start and kept is not growth.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_that_leak_are_found() {
+    fn reports_leaking_descriptors() {
         let mut leaking = samples(|_| 50_000);
         for (second, sample) in &mut leaking {
             sample.descriptors += *second as u64;

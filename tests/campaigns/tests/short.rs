@@ -28,7 +28,7 @@ fn campaign(part: Part, seed: u64, cases: &[u64], keep: &tempfile::TempDir) -> C
 }
 
 #[test]
-fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
+fn faults_of_connections_servers_and_dyno_lose_nothing() {
     let keep = tempfile::tempdir().unwrap();
     let campaign = campaign(Part::Faults, FAULTS_SEED, FAULTS, &keep);
     faults::run(&campaign).unwrap();
@@ -38,7 +38,7 @@ fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
 }
 
 #[test]
-fn servers_and_inputs_that_mean_harm_are_survived() {
+fn survives_malicious_servers_and_inputs() {
     let keep = tempfile::tempdir().unwrap();
     // The children of the campaign run as a different user.
     fs::set_permissions(keep.path(), Permissions::from_mode(0o755)).unwrap();

@@ -82,7 +82,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
 }
 
 #[test]
-fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
+fn a_silent_server_at_the_ledger_does_not_block_the_run() {
     at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let server = start_private_server(kind);
         let folder = tempfile::tempdir().unwrap();

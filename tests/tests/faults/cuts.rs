@@ -87,7 +87,7 @@ fn cut(stream: &TcpStream, end: End) {
 }
 
 #[test]
-fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
+fn a_session_reconnects_after_a_cut_in_an_answer() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let direct = database.url();

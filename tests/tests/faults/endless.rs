@@ -36,7 +36,7 @@ fn wait_for(path: &Path) {
 }
 
 #[test]
-fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
+fn abandons_functions_that_never_return_and_keeps_the_run() {
     let folder = tempfile::tempdir().unwrap();
     // The function that loops, and whether a run exists by then. `ledger` runs before and after the
     // load.
@@ -88,7 +88,7 @@ fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
 }
 
 #[test]
-fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run_is_kept() {
+fn an_interrupt_ends_a_report_function_that_never_returns() {
     let folder = tempfile::tempdir().unwrap();
     let (script, called) = (folder.path().join("r.lua"), folder.path().join("called"));
     let results = folder.path().join("r.db");
@@ -120,7 +120,7 @@ fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run
 /// A thread that reads from a pipe or writes to one holds the lock of the stream, which must not
 /// block the rest of the process.
 #[test]
-fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
+fn scripts_that_wait_for_a_pipe_do_not_block_the_exit() {
     // The command must not keep the stderr open that the test reads.
     const SLEEP: &str = "exec sleep 100 2> /dev/null";
     let folder = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ fn a_statement_that_computes_after_a_run_fails_it() {
 }
 
 #[test]
-fn a_thread_done_that_never_returns_is_given_up_without_a_time_limit_too() {
+fn abandons_a_thread_done_that_never_returns_without_a_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("loop.lua");
     let text = "function event() end\nfunction thread_done() while true do end end\n";

@@ -95,7 +95,7 @@ fn no_server_of_any_kind_can_make_it_hang_or_crash() {
 }
 
 #[test]
-fn an_endless_stream_ends_by_the_timeout_or_before() {
+fn an_endless_stream_ends_at_the_timeout_at_the_latest() {
     for byte in [0, b'N', b'E', b'\n', 0xff] {
         let port = server(move |mut stream| {
             let bytes = vec![byte; 64 * 1024];
@@ -142,7 +142,7 @@ fn sysbench_line(script: &std::path::Path, port: u16) -> String {
 }
 
 #[test]
-fn a_server_that_asks_for_a_file_gets_none() {
+fn a_server_that_requests_a_file_gets_no_data() {
     // Dyno must not send the data that the server requests: the server checks what it receives.
     let (sender, received) = std::sync::mpsc::channel::<Vec<u8>>();
     let port = lets_in(move |request| {
@@ -170,7 +170,7 @@ fn a_server_that_asks_for_a_file_gets_none() {
 }
 
 #[test]
-fn answers_that_are_cut_or_nonsense_are_counted() {
+fn truncated_and_invalid_answers_are_counted() {
     let script = tempfile::tempdir().unwrap();
     let path = script.path().join("ask.lua");
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
@@ -193,7 +193,7 @@ fn answers_that_are_cut_or_nonsense_are_counted() {
 }
 
 #[test]
-fn a_proxy_without_its_server_is_not_stormed_by_log_ins() {
+fn log_ins_to_a_proxy_without_its_server_back_off() {
     let count = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&count);
     let port = server(move |mut stream| {

@@ -252,7 +252,7 @@ fn a_server_that_comes_back_is_loaded_again() {
 }
 
 #[test]
-fn a_connection_that_an_administrator_ends_is_made_again() {
+fn reconnects_after_an_administrator_kills_a_connection() {
     for kind in Kind::ALL {
         let (private, url) = prepared(kind);
         let server = private.server();
@@ -294,7 +294,7 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
 }
 
 #[test]
-fn more_sessions_than_the_server_takes() {
+fn reports_more_sessions_than_the_server_accepts() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let arguments: &[&str] = match kind {
             Kind::Postgres => &["-c", "max_connections=12"],

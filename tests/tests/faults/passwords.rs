@@ -91,7 +91,7 @@ fn holds(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_server_that_nothing_identifies_does_not_get_the_password() {
+fn an_unidentified_server_does_not_get_the_password() {
     let (far, near) = (address(), "127.0.0.1".parse::<IpAddr>().unwrap());
     for (scheme, greets, answers) in ways() {
         // The client first requests a key with which to encrypt the password.
@@ -122,7 +122,7 @@ fn a_server_that_nothing_identifies_does_not_get_the_password() {
 }
 
 #[test]
-fn nor_does_it_by_the_command_line_of_sysbench() {
+fn an_unidentified_server_does_not_get_the_password_from_dyno_sysbench() {
     let far = address();
     for (scheme, greets, answers) in ways() {
         let driver = if scheme == "mysql" { "mysql" } else { "pgsql" };

@@ -32,7 +32,7 @@ fn interrupted(line: &str, times: u32, first_after: Duration) -> Output {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn an_interrupted_run_reports_what_there_is() {
+fn an_interrupted_run_reports_its_figures_so_far() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let table = format!("--target {} --table-size 100", database.url());
@@ -52,7 +52,7 @@ fn an_interrupted_run_reports_what_there_is() {
 }
 
 #[test]
-fn what_sysbench_would_do_for_long_ends_when_it_is_stopped_and_says_so() {
+fn an_interrupt_stops_long_work_of_dyno_sysbench_with_a_message() {
     let database = Database::new(Kind::Mariadb);
     let (port, name) = (database.server.port, &database.name);
     let target =
@@ -119,7 +119,7 @@ fn a_temporary_database_is_gone_afterwards() {
 }
 
 #[test]
-fn a_second_interruption_ends_it_at_once() {
+fn a_second_interrupt_ends_a_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::new(Kind::Postgres);
     let script = folder.path().join("slow.lua");
@@ -160,7 +160,7 @@ fn an_interrupted_load_fails_and_can_be_cleaned_up() {
 }
 
 #[test]
-fn too_few_descriptors() {
+fn refuses_a_run_with_too_few_descriptors() {
     let database = Database::new(Kind::Mariadb);
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");
@@ -183,7 +183,7 @@ fn too_few_descriptors() {
 }
 
 #[test]
-fn a_server_of_many_processes_is_observed_where_few_files_may_be_open() {
+fn observes_many_processes_with_few_descriptors() {
     let database = Database::new(Kind::Postgres);
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");
@@ -205,7 +205,7 @@ fn a_server_of_many_processes_is_observed_where_few_files_may_be_open() {
 }
 
 #[test]
-fn closed_and_full_outputs() {
+fn survives_closed_and_full_outputs() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");
     fs::write(&script, "function event() end").unwrap();
@@ -234,7 +234,7 @@ fn closed_and_full_outputs() {
 }
 
 #[test]
-fn a_file_for_the_result_is_tried_before_the_run() {
+fn checks_that_the_output_file_is_writable_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("mark.lua");
     let mark = folder.path().join("ran");
@@ -258,7 +258,7 @@ fn a_file_for_the_result_is_tried_before_the_run() {
 }
 
 #[test]
-fn a_temporary_database_that_finds_no_room() {
+fn reports_a_full_disk_for_the_temporary_database() {
     let output = shell("export TMPDIR=/no/such/folder", "run oltp_point_select").failure(1);
     has(&output, &["cannot make a folder for a temporary database"]);
     // A file size limit stands in for a full disk, which a test may not be able to create.
@@ -276,7 +276,7 @@ fn a_temporary_database_that_finds_no_room() {
 }
 
 #[test]
-fn arguments_that_are_no_text() {
+fn refuses_arguments_that_are_not_utf_8() {
     use std::os::unix::ffi::OsStrExt;
     let mut command = command("run oltp_point_select");
     command.arg(std::ffi::OsStr::from_bytes(b"--x=\xff"));
@@ -285,7 +285,7 @@ fn arguments_that_are_no_text() {
 }
 
 #[test]
-fn colours_are_for_terminals_that_want_them() {
+fn prints_colours_only_to_terminals() {
     // The program `script` gives the run a terminal.
     let line = format!(
         "{} run oltp_point_select -t 1s --warmup 0 -q",

@@ -14,7 +14,7 @@ fn refused(line: &str, status: i32, texts: &[&str]) {
 }
 
 #[test]
-fn servers_that_cannot_be_reached() {
+fn refuses_unreachable_servers() {
     for scheme in ["mysql", "postgres"] {
         let run = |url: &str| format!("run oltp_point_select --target {url} {SHORT}");
         refused(
@@ -36,7 +36,7 @@ fn servers_that_cannot_be_reached() {
 }
 
 #[test]
-fn accounts_and_databases_that_do_not_exist() {
+fn refuses_missing_accounts_and_databases() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let server = &database.server;
@@ -55,7 +55,7 @@ fn accounts_and_databases_that_do_not_exist() {
 }
 
 #[test]
-fn tables_that_are_missing_or_there_already() {
+fn refuses_missing_and_existing_tables() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let line = |command: &str, more: &str| {
@@ -144,7 +144,7 @@ fn tables_of_another_schema_are_not_dropped() {
 }
 
 #[test]
-fn scripts_that_cannot_run() {
+fn refuses_scripts_that_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -207,7 +207,7 @@ fn reports_missing_tables_before_a_calibration() {
 }
 
 #[test]
-fn options_that_make_no_sense() {
+fn refuses_invalid_options() {
     for (line, texts) in [
         ("rnu oltp_point_select", &["did you mean 'run'"][..]),
         ("run", &["needs a workload"]),
@@ -276,7 +276,7 @@ fn options_that_make_no_sense() {
 }
 
 #[test]
-fn tls_that_is_demanded_in_vain() {
+fn refuses_tls_that_the_server_does_not_offer() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         // Start a server without a certificate.
         let private = dyno_tests::start_private_server(kind);
@@ -327,7 +327,7 @@ fn reports_numbers_that_are_too_large_with_their_bound() {
 }
 
 #[test]
-fn a_statement_that_is_denied_ends_its_session_and_is_neither_ignored_nor_of_unknown_end() {
+fn a_denied_statement_ends_its_session_and_is_not_ignored() {
     let database = Database::new(Kind::Mariadb);
     let name = &database.name;
     database.execute("CREATE TABLE a (id INT PRIMARY KEY, v INT)");

@@ -23,7 +23,7 @@ fn count(value: &Value) -> u64 {
 }
 
 #[test]
-fn results_have_the_published_form() {
+fn results_match_the_published_schema() {
     let mut lines = vec!["run oltp_read_write --table-size 1000".to_owned()];
     let databases: Vec<_> = Kind::ALL.into_iter().map(prepared).collect();
     lines.extend(
@@ -41,7 +41,7 @@ fn results_have_the_published_form() {
 }
 
 #[test]
-fn a_number_of_events_is_kept_exactly() {
+fn runs_exactly_the_requested_number_of_events() {
     for kind in Kind::ALL {
         let (_database, table) = prepared(kind);
         for sessions in [1, 7, 32] {
@@ -257,7 +257,7 @@ fn errors_are_of_the_same_kinds_on_all_databases() {
 }
 
 #[test]
-fn errors_that_cannot_be_are_not_taken_for_ones_to_ignore() {
+fn refuses_unknown_errors_to_ignore() {
     let output = dyno("run oltp_read_only --ignore-errors deadlocks").failure(2);
     assert!(
         output.stderr.contains("'deadlocks'") && output.stderr.contains("conflict"),

@@ -184,7 +184,7 @@ fn a_password_of_the_sysbench_command_line_is_not_shown() {
 }
 
 #[test]
-fn what_a_script_prints_of_its_run_contains_no_password() {
+fn options_that_a_script_prints_contain_no_password() {
     let canary = Canary::new(Kind::Mariadb);
     let text = "local function tell(word)\n\
           dyno.warning('warned of ' .. word)\n\
@@ -234,7 +234,7 @@ fn what_a_script_prints_of_its_run_contains_no_password() {
 }
 
 #[test]
-fn what_a_script_names_holds_no_password() {
+fn names_from_a_script_contain_no_password() {
     let canary = Canary::new(Kind::Mariadb);
     let target = canary.url(&format!(":{SECRET}"), "");
     let declared = [

@@ -39,7 +39,7 @@ fn agent_files(lab: &Lab) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_agents_kept_is_what_is_recorded() {
+fn a_collected_run_equals_the_recorded_run() {
     let lab = Lab::new();
     let (database, line) = prepared(&lab);
     lab.dyno(&format!("{line} -t 60s --events 600 --agents local:3"))
@@ -90,7 +90,7 @@ fn what_agents_kept_is_what_is_recorded() {
 }
 
 #[test]
-fn a_run_whose_coordinator_was_killed_is_put_together() {
+fn collects_a_run_whose_coordinator_was_killed() {
     let lab = Lab::new();
     let (database, line) = prepared(&lab);
     let mut run = lab.start(&format!("{line} -t 60s --agents local:2"));
@@ -139,7 +139,7 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
 }
 
 #[test]
-fn an_agent_that_was_killed_leaves_what_it_had_measured() {
+fn collects_what_a_killed_agent_had_measured() {
     let lab = Lab::new();
     let (_database, line) = prepared(&lab);
     let mut run = lab.start(&format!("{line} -t 60s --agents local:2"));

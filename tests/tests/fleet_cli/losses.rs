@@ -64,7 +64,7 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
 }
 
 #[test]
-fn a_run_that_may_degrade_goes_on_without_the_agent_and_says_so() {
+fn a_run_that_may_degrade_continues_without_the_agent_and_reports_it() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let more = "--on-agent-loss degrade";

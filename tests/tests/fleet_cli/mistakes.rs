@@ -7,7 +7,7 @@ use dyno_tests::{Database, Kind};
 use super::common::{LIMIT, Lab, children, has};
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_started() {
+fn reports_impossible_requests_before_starting_agents() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let run = format!("run oltp_point_select --target {}", database.url());
@@ -53,7 +53,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
 }
 
 #[test]
-fn what_keeps_agents_from_beginning_is_the_error() {
+fn reports_why_agents_cannot_begin() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let target = database.url();
@@ -77,7 +77,7 @@ fn what_keeps_agents_from_beginning_is_the_error() {
 }
 
 #[test]
-fn passwords_reach_agents_and_nobody_else() {
+fn only_agents_get_the_password() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let password = "Canary-9f31";

@@ -83,7 +83,7 @@ impl Apart {
 }
 
 #[test]
-fn a_plug_that_is_pulled_for_a_moment_loses_nothing() {
+fn a_short_network_outage_loses_nothing() {
     on_own_host(|| {
         let apart = Apart::new();
         let running = apart.start(3600, "");
@@ -110,7 +110,7 @@ fn a_plug_that_is_pulled_for_a_moment_loses_nothing() {
 }
 
 #[test]
-fn a_plug_that_is_pulled_for_good_fails_the_run_and_the_agent_ends_by_itself() {
+fn a_permanent_network_outage_fails_the_run_and_ends_the_agent() {
     on_own_host(|| {
         let apart = Apart::new();
         let running = apart.start(90_000, "--orphan 5s");

@@ -34,7 +34,7 @@ fn searched(agents: u32) -> Value {
 }
 
 #[test]
-fn several_agents_find_a_rate_that_one_cannot_make() {
+fn several_agents_reach_a_rate_that_one_cannot() {
     // The load generators mostly wait, so the searches do not disturb one another.
     let (one, four) = thread::scope(|scope| {
         let one = scope.spawn(|| searched(1));

@@ -85,7 +85,7 @@ pub(super) fn events(run: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn agents_by_ssh_do_what_is_asked_and_show_no_secret() {
+fn agents_over_ssh_make_the_load_and_show_no_secret() {
     let far = Far::new();
     let database = Database::new(Kind::Mariadb);
     database.execute("CREATE TABLE done (session INT)");
@@ -212,7 +212,7 @@ fn a_killed_coordinator_leaves_only_measurements() {
 }
 
 #[test]
-fn an_agent_that_waits_in_vain_does_not_wait_for_long() {
+fn an_agent_without_a_coordinator_soon_gives_up() {
     let mut far = Far::new();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     far.ssh
@@ -237,7 +237,7 @@ fn an_agent_that_waits_in_vain_does_not_wait_for_long() {
 }
 
 #[test]
-fn agents_that_a_busy_sshd_turns_away_come_again() {
+fn agents_that_a_busy_sshd_rejects_try_again() {
     let mut far = Far::new();
     // Connections that have not logged in yet occupy two slots.
     let narrow = Sshd::start_with(&far.ssh, &["MaxStartups=2:100:2"]);
@@ -304,7 +304,7 @@ fn reports_ssh_errors_verbatim_with_advice() {
 }
 
 #[test]
-fn a_host_that_does_not_answer_is_not_waited_for_long() {
+fn does_not_wait_long_for_a_silent_host() {
     let mut far = Far::new();
     // The kernel accepts connections, but nobody ever answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -356,7 +356,7 @@ fn starts_an_observer_next_to_the_server_by_ssh() {
 }
 
 #[test]
-fn a_connection_that_is_shared_keeps_no_port_of_a_run() {
+fn a_shared_ssh_connection_frees_the_ports_of_a_run() {
     let mut far = Far::new();
     let shared = [
         "ControlMaster auto",
@@ -394,7 +394,7 @@ fn a_connection_that_is_shared_keeps_no_port_of_a_run() {
 }
 
 #[test]
-fn a_long_way_to_an_agent_is_a_doubt_about_its_clock_and_nothing_else() {
+fn a_slow_link_to_an_agent_only_raises_doubt_about_its_clock() {
     let mut far = Far::new();
     let way = SlowWay::to(far.sshd.address(), Duration::from_millis(15));
     far.ssh.add_host("distant", way.address(), &[]);

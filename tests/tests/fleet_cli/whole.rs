@@ -153,7 +153,7 @@ fn in_series(lab: &Lab, intervals: &[Value]) -> u64 {
 }
 
 #[test]
-fn parts_may_go_by_what_each_agent_can_offer() {
+fn agents_can_share_the_load_by_their_ceilings() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let options = format!("--target {} --table-size 1000 --tables 1", database.url());
@@ -227,7 +227,7 @@ fn latencies_of_agents_are_merged_and_not_averaged() {
 }
 
 #[test]
-fn the_ledger_of_agents_is_that_of_the_run() {
+fn the_ledger_adds_up_all_agents() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let options = format!("--target {} --scale 1 --tables 1", database.url());

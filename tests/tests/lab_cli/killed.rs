@@ -83,7 +83,7 @@ fn status_or_nothing(lab: &Lab) -> bool {
 }
 
 #[test]
-fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
+fn a_killed_experiments_servers_end_and_its_images_are_reused() {
     let lab = Lab::new();
     write(
         &lab,
@@ -123,7 +123,7 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
 }
 
 #[test]
-fn an_interrupted_experiment_says_how_to_go_on() {
+fn an_interrupted_experiment_prints_how_to_resume() {
     let lab = Lab::new();
     write(
         &lab,

@@ -26,7 +26,7 @@ fn files_and_columns_are_encrypted_by_a_key_in_a_file_of_the_server() {
 }
 
 #[test]
-fn a_proxy_before_the_server_is_a_way_to_it() {
+fn loads_a_server_through_a_proxy() {
     // Without HAProxy, the error comes before anything is started.
     let has_proxy = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
         .iter()
@@ -54,7 +54,7 @@ fn a_proxy_before_the_server_is_a_way_to_it() {
 }
 
 #[test]
-fn libraries_that_a_server_was_to_load_first_are_looked_for() {
+fn checks_that_a_server_has_preloaded_its_libraries() {
     let lab = Lab::new();
     write(
         &lab,
@@ -97,7 +97,7 @@ repeats = 1
 ";
 
 #[test]
-fn plots_prices_and_laws_are_on_the_page() {
+fn the_report_has_plots_prices_and_scaling_laws() {
     let lab = Lab::new();
     let more = "[price]\ndate = 2026-01-01\nsmall = { on_demand = 0.1 }\n\
          large = { on_demand = 0.2, gb = 100, per_gb_month = 0.1 }\n\

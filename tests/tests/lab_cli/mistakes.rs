@@ -89,7 +89,7 @@ fn reports_what_cannot_be_run_with_its_position() {
 }
 
 #[test]
-fn reports_slips_on_the_command_line() {
+fn reports_command_line_mistakes() {
     let lab = Lab::new();
     write(&lab, "x.toml", FILE);
     for (line, expected) in [
@@ -123,7 +123,7 @@ fn reports_slips_on_the_command_line() {
 }
 
 #[test]
-fn an_edited_file_says_what_changed_and_goes_on_when_asked() {
+fn an_edited_file_is_refused_until_accept_changes() {
     let lab = Lab::new();
     let text = format!(
         "experiment = 1\nquestion = '?'\n[server]\nurl = 'sqlite:{}'\n\
@@ -167,7 +167,7 @@ fn small(lab: &Lab, workload: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_module_that_changed_makes_other_trials() {
+fn a_changed_module_changes_the_trials() {
     let lab = Lab::new();
     let module = |statement: &str| {
         let text = format!("return {{ statement = '{statement}' }}\n");
@@ -192,7 +192,7 @@ fn a_module_that_changed_makes_other_trials() {
 }
 
 #[test]
-fn a_report_is_by_the_claims_that_the_file_has_now() {
+fn a_report_uses_the_current_claims_of_the_file() {
     let lab = Lab::new();
     let script = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                   function event() con:query('SELECT 1') end\n";

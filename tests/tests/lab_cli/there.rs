@@ -28,7 +28,7 @@ fn with_table() -> Lab {
 const LINE: &str = "oltp_point_select -T sqlite:u.db -t 0.2s --warmup 0s --repeats 1";
 
 #[test]
-fn tables_that_fit_are_used() {
+fn uses_existing_tables_that_fit() {
     let lab = with_table();
     let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100");
     has(&lab.dyno(&line).success(), &["all 2 trials done"]);
@@ -43,7 +43,7 @@ fn tables_that_fit_are_used() {
 }
 
 #[test]
-fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
+fn refuses_to_drop_the_users_tables() {
     let lab = with_table();
     for (line, why) in [
         (

@@ -64,7 +64,7 @@ fn three_servers_run_whole() {
 }
 
 #[test]
-fn every_experiment_can_be_planned_here_or_says_what_is_missing() {
+fn every_experiment_can_be_planned_or_reports_what_is_missing() {
     let lab = Lab::new();
     let mut planned = 0;
     for file in experiments().read_dir().unwrap() {
@@ -145,7 +145,7 @@ fn an_experiment_on_a_real_server_answers_its_question() {
 }
 
 #[test]
-fn a_setting_that_the_server_clamps_refuses_the_trial() {
+fn refuses_a_trial_if_the_server_clamps_a_setting() {
     let lab = Lab::new();
     write(
         &lab,

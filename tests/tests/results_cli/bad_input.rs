@@ -320,7 +320,7 @@ const LINES: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn each_mistake_is_answered_by_one_line() {
+fn each_mistake_gets_a_one_line_answer() {
     let lab = Lab::new();
     fs::create_dir(lab.path("empty")).unwrap();
     lab.file("notalog.txt", "hello\n");

@@ -63,7 +63,7 @@ fn a_run_ends_with_its_figures_first() {
 }
 
 #[test]
-fn a_script_that_fails_at_once_says_so_in_three_lines() {
+fn a_script_that_fails_at_once_prints_three_lines() {
     let lab = Lab::new();
     let script = lab.file("bad.lua", "function event() local x = nil; x.y = 1 end");
     let line = format!("run {script} --target sqlite:small.db --warmup 0 -q");

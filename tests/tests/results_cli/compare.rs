@@ -15,7 +15,7 @@ fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn a_run_is_like_itself() {
+fn a_run_does_not_differ_from_itself() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     lab.dyno(&format!("run oltp_point_select {target} {LONGER} -c 2"))
@@ -46,7 +46,7 @@ fn a_run_is_like_itself() {
 }
 
 #[test]
-fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
+fn repetitions_show_an_effect_and_the_intended_difference() {
     let lab = Lab::new();
     let script = lab.file(
         "steps.lua",
@@ -115,7 +115,7 @@ fn repetitions_show_an_effect_and_what_was_meant_to_differ() {
 }
 
 #[test]
-fn other_workloads_are_refused() {
+fn refuses_to_compare_other_workloads() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for workload in ["oltp_point_select", "oltp_update_index"] {

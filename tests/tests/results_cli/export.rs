@@ -8,7 +8,7 @@ use dyno_tests::schema::violations;
 use crate::common::{Lab, SHORT, has, prepared};
 
 #[test]
-fn a_run_leaves_in_every_format() {
+fn exports_a_run_in_every_format() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -c 2 -q"))
@@ -81,7 +81,7 @@ fn charts(lab: &Lab) {
 }
 
 #[test]
-fn runs_become_one_page() {
+fn reports_several_runs_on_one_page() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for note in ["base", "new"] {
@@ -110,7 +110,7 @@ fn runs_become_one_page() {
 }
 
 #[test]
-fn runs_comparisons_and_tables_become_markdown() {
+fn exports_runs_comparisons_and_tables_as_markdown() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for memory in ["5G", "12G"] {

@@ -23,7 +23,7 @@ fn recorded_run_and_script() -> (Lab, String) {
 }
 
 #[test]
-fn other_files_are_left_unchanged() {
+fn leaves_other_files_unchanged() {
     let (lab, script) = recorded_run_and_script();
     let whole = fs::read(lab.path("dyno.db")).unwrap();
     fs::write(lab.path("short.db"), &whole[..5000]).unwrap();
@@ -77,7 +77,7 @@ fn other_files_are_left_unchanged() {
 }
 
 #[test]
-fn a_run_without_a_place_for_its_record_does_not_begin() {
+fn a_run_that_cannot_be_recorded_does_not_start() {
     let (lab, script) = recorded_run_and_script();
     lab.file("text.db", "These are my notes.\n");
     let gone = lab.dyno("run oltp_point_select -t 1s --results no/such/dyno.db");
@@ -113,7 +113,7 @@ fn as_nobody(lab: &Lab, dyno: &Path, line: &str) -> dyno_tests::Output {
 }
 
 #[test]
-fn a_file_that_may_only_be_read_can_be_read() {
+fn reads_a_read_only_file() {
     // SAFETY: a system call without arguments.
     assert_eq!(unsafe { libc::geteuid() }, 0, "these tests run as root");
     let (lab, script) = recorded_run_and_script();

@@ -53,7 +53,7 @@ fn reports_a_full_disk_before_the_load() {
 }
 
 #[test]
-fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
+fn a_full_disk_loses_the_record_but_not_the_figures() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!(

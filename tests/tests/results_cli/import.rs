@@ -63,7 +63,7 @@ fn near(value: &Value, expected: f64, slack: f64) {
 }
 
 #[test]
-fn a_real_log_has_the_figures_that_were_printed() {
+fn an_imported_log_has_the_printed_figures() {
     let lab = Lab::new();
     for (index, kind) in [Kind::Mariadb, Kind::Postgres].into_iter().enumerate() {
         let database = Database::new(kind);
@@ -128,7 +128,7 @@ fn a_real_log_has_the_figures_that_were_printed() {
 }
 
 #[test]
-fn host_logs_come_along() {
+fn imports_host_logs_next_to_a_log() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let mut vmstat = start_monitor(&lab, "vmstat", &["-t", "-n", "1", "9"]);
@@ -417,7 +417,7 @@ fn a_window_has_its_own_figures_and_verdict() {
 }
 
 #[test]
-fn one_log_is_not_there_twice() {
+fn refuses_to_import_a_log_twice() {
     let lab = Lab::new();
     let file = lab.file("res.txt", &printed_log(12, 50.0));
     let vmstat = lab.file("vmstat.txt", &vmstat_log(12));

@@ -368,7 +368,7 @@ fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64, [u64; 2]) {
 }
 
 #[test]
-fn what_is_pushed_adds_up_to_the_record() {
+fn pushed_metrics_add_up_to_the_record() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for (refusals, temporality) in [(3, "delta"), (0, "cumulative")] {
@@ -421,7 +421,7 @@ fn reports_a_missing_receiver_at_no_cost_to_the_run() {
 }
 
 #[test]
-fn options_without_sense_are_refused_before_anything_runs() {
+fn refuses_invalid_options_before_the_load() {
     let lab = Lab::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -457,7 +457,7 @@ fn options_without_sense_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn an_end_that_nobody_scraped_is_said() {
+fn reports_an_end_that_was_not_scraped() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let port = free_port();

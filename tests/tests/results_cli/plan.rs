@@ -58,7 +58,7 @@ fn a_run_from_its_own_plan_has_the_same_head() {
 }
 
 #[test]
-fn other_sessions_next_to_a_plan_get_the_workers_they_need() {
+fn the_number_of_workers_follows_sessions_given_with_a_plan() {
     let lab = Lab::new();
     let line = "oltp_point_select --target mysql://u@127.0.0.1:1/d";
     let plan = |line: &str| lab.json(&format!("run {line} --plan"));
@@ -89,7 +89,7 @@ fn other_sessions_next_to_a_plan_get_the_workers_they_need() {
 }
 
 #[test]
-fn a_test_of_the_host_is_repeated_from_its_plan() {
+fn a_plan_repeats_a_host_test() {
     let lab = Lab::new();
     let line = "run cpu --cpu-max-prime 500 -c 2 --events 40 -t 0 --warmup 0 -q";
     lab.dyno(line).success();
@@ -101,7 +101,7 @@ fn a_test_of_the_host_is_repeated_from_its_plan() {
 }
 
 #[test]
-fn a_plan_hides_the_secrets_in_what_the_user_said() {
+fn a_plan_hides_secrets_in_the_users_text() {
     let lab = Lab::new();
     let plan = lab
         .dyno(
@@ -114,7 +114,7 @@ fn a_plan_hides_the_secrets_in_what_the_user_said() {
 }
 
 #[test]
-fn a_temporary_database_is_made_again() {
+fn a_plan_recreates_a_temporary_database() {
     let lab = Lab::new();
     let plan = lab.dyno(&format!(
         "run oltp_point_select --table-size 100 {SHORT} --plan"
@@ -133,7 +133,7 @@ fn a_temporary_database_is_made_again() {
 }
 
 #[test]
-fn a_phase_is_repeated_with_what_comes_before_it() {
+fn a_plan_repeats_a_phase_with_its_preparation() {
     let lab = Lab::new();
     let script = "sysbench.cmdline.options = {n = {'a number', 1}}
         function phases()

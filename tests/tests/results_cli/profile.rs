@@ -112,7 +112,7 @@ fn samples_of(
 const BOTH: [&str; 2] = ["server", "client"];
 
 #[test]
-fn server_and_client_are_profiled_while_they_are_measured() {
+fn profiles_server_and_client_during_the_measurement() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let lab = Lab::new();
         let (_database, target) = prepared(&lab, kind);
@@ -148,7 +148,7 @@ fn server_and_client_are_profiled_while_they_are_measured() {
 }
 
 #[test]
-fn processes_of_sessions_that_begin_meanwhile_are_in_the_profile() {
+fn the_profile_includes_processes_that_start_later() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Postgres);
     let line = "run oltp_point_select -t 5s --warmup 1s --calibrate never -c 4 --reconnect 20";
@@ -181,7 +181,7 @@ fn an_embedded_database_is_the_client() {
 }
 
 #[test]
-fn a_run_without_the_program_goes_on_and_says_how_to_get_it() {
+fn a_run_without_perf_continues_and_prints_how_to_install_it() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     let line = "run oltp_point_select -t 3s --warmup 0 --calibrate never --cpu-profile -q";

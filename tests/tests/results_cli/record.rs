@@ -78,7 +78,7 @@ fn has_parts(lab: &Lab, id: usize, result: &Value, server: bool) {
 }
 
 #[test]
-fn a_list_holds_the_runs_that_are_asked_for() {
+fn lists_the_requested_runs() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let (_database, server) = prepared(&lab, Kind::Postgres);
@@ -136,7 +136,7 @@ fn a_list_holds_the_runs_that_are_asked_for() {
 }
 
 #[test]
-fn no_record_is_kept_where_none_is_wanted() {
+fn results_none_records_nothing() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let before = fs::read_dir(lab.path("")).unwrap().count();
@@ -161,7 +161,7 @@ fn no_record_is_kept_where_none_is_wanted() {
 }
 
 #[test]
-fn runs_that_are_not_there() {
+fn reports_missing_runs() {
     let lab = Lab::new();
     has(
         &lab.dyno("show").failure(1),

@@ -3,7 +3,7 @@
 use crate::common::{Lab, SHORT, has};
 
 #[test]
-fn removed_runs_leave_nothing_and_their_numbers_are_not_used_again() {
+fn removed_runs_leave_no_rows_and_their_numbers_are_not_reused() {
     let lab = Lab::new();
     let run = format!("run oltp_point_select {} {SHORT} -q", lab.sqlite());
     for _ in 0..3 {

@@ -16,7 +16,7 @@ fn within(count: f64, due: f64) -> bool {
 }
 
 #[test]
-fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
+fn each_step_of_the_rate_has_the_requested_arrivals() {
     let lab = Lab::new();
     let (_database, server) = prepared(&lab, Kind::Mariadb);
     let text = "60/s for 4s, 180/s for 4s, 60/s..180/s over 4s";
@@ -77,7 +77,7 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
 }
 
 #[test]
-fn sessions_take_part_as_their_schedule_says() {
+fn sessions_follow_their_schedule() {
     let lab = Lab::new();
     let (_database, server) = prepared(&lab, Kind::Postgres);
     // A script that prints the session and the second of each event.

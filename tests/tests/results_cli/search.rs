@@ -28,7 +28,7 @@ fn trials(result: &Value) -> &Vec<Value> {
 
 /// Two sessions with events of 20 ms can make 100 events a second.
 #[test]
-fn the_highest_rate_lies_between_its_bounds_and_each_trial_is_a_run() {
+fn the_highest_rate_is_between_its_bounds_and_each_trial_is_a_run() {
     let lab = Lab::new();
     let line = format!("{} -c 2 --from 100/s", sleeping(&lab, "sysbench.opt.gap"));
     let shown = lab.dyno(&format!(
@@ -101,7 +101,7 @@ fn the_most_sessions_are_found_in_whole_numbers() {
 
 /// If no load meets the limit, the search ends at the smallest load, with status 1.
 #[test]
-fn reports_a_promise_that_cannot_be_kept() {
+fn reports_a_limit_that_cannot_be_met() {
     let lab = Lab::new();
     let line = sleeping(&lab, "sysbench.opt.gap");
     let shown = lab
@@ -133,7 +133,7 @@ fn a_test_of_the_host_can_be_searched() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_is_known() {
+fn an_interrupt_ends_a_search_with_its_result_so_far() {
     let lab = Lab::new();
     let line = sleeping(&lab, "sysbench.opt.gap");
     let line = line.replace("-t 500ms", "-t 2s");

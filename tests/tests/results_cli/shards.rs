@@ -62,7 +62,7 @@ fn the_parts_are_the_whole() {
 }
 
 #[test]
-fn a_run_begins_at_the_instant_that_was_asked_for() {
+fn a_run_begins_at_the_requested_instant() {
     let lab = Lab::new();
     let script = lab.file("nothing.lua", "function event() end");
     let line = format!("run {script} -t 1s --warmup 1s --calibrate never --quiet");

@@ -97,7 +97,7 @@ const FEW: &str = "-t 0 --events 100 --warmup 0 --calibrate never --observe off 
                    --json -q";
 
 #[test]
-fn postgres_counts_by_its_digests_what_dyno_does_and_says_where_it_cannot() {
+fn postgres_digests_match_dynos_counts_or_explain_why_not() {
     let database = Database::new(Kind::Postgres);
     let lab = Lab::new();
     let line = format!(
@@ -145,7 +145,7 @@ fn mariadb_counts_by_its_digests_where_its_performance_schema_is_on() {
 }
 
 #[test]
-fn mariadb_without_performance_schema_says_what_to_switch_on() {
+fn mariadb_without_performance_schema_gets_advice() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     let run = lab.json(&format!("run oltp_read_only {target} {FEW}"));
@@ -212,7 +212,7 @@ fn a_table_cache_that_is_too_small_is_named_with_its_setting() {
 }
 
 #[test]
-fn counters_that_stood_still_are_quiet_on_every_server() {
+fn counters_that_did_not_change_are_quiet() {
     for kind in Kind::ALL {
         let lab = Lab::new();
         let (_database, target) = prepared(&lab, kind);
@@ -286,7 +286,7 @@ fn records_each_servers_plans_of_the_statements_that_ran() {
 }
 
 #[test]
-fn explains_a_named_statement_or_says_why_not() {
+fn explains_a_named_statement_or_gives_the_reason() {
     let lab = Lab::new();
     let line = "oltp_point_select --target sqlite:named.db --tables 1 --table-size 100";
     lab.dyno(&format!("prepare {line} -q")).success();

@@ -28,7 +28,7 @@ fn shape(text: &str) -> String {
 }
 
 #[test]
-fn the_record_shows_nowhere_in_the_report() {
+fn recording_does_not_change_the_report() {
     let lab = Lab::new();
     for (index, kind) in Kind::ALL.into_iter().enumerate() {
         let database = Database::new(kind);
@@ -67,7 +67,7 @@ fn the_record_shows_nowhere_in_the_report() {
 }
 
 #[test]
-fn a_record_that_cannot_be_kept_costs_no_run_and_says_what_to_do() {
+fn a_failed_record_does_not_stop_the_run_and_prints_advice() {
     let lab = Lab::new();
     let script = lab.file("empty.lua", "function event() end");
     let mut command = lab.command("sysbench");

@@ -64,7 +64,7 @@ fn a_table_has_what_compare_reports_for_its_runs() {
 }
 
 #[test]
-fn reports_what_no_run_has_and_what_there_is() {
+fn reports_table_mistakes_with_the_valid_choices() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");
@@ -97,7 +97,7 @@ fn reports_what_no_run_has_and_what_there_is() {
 }
 
 #[test]
-fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
+fn a_log_with_missing_seconds_has_its_printed_rate() {
     let lab = Lab::new();
     // The log has lines for 9 of its 12 s.
     let log = include_str!("../../../crates/dyno-import/fixtures/stopped.out");
@@ -137,7 +137,7 @@ fn reports_cells_of_unlike_runs_in_text_json_and_page() {
 }
 
 #[test]
-fn a_run_that_cannot_be_compared_is_left_out_and_named() {
+fn names_runs_that_cannot_be_compared() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");
@@ -174,7 +174,7 @@ fn a_run_that_cannot_be_compared_is_left_out_and_named() {
 }
 
 #[test]
-fn where_takes_a_server_as_the_list_of_runs_prints_it() {
+fn where_accepts_a_server_as_list_prints_it() {
     let lab = Lab::new();
     let target = lab.sqlite();
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -q"))

@@ -73,7 +73,7 @@ fn has_running(lab: &Lab) {
 }
 
 #[test]
-fn a_run_that_is_interrupted_or_fails_says_so_in_the_record() {
+fn the_record_marks_interrupted_and_failed_runs() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let line = format!("run oltp_point_select {target} -t 600s --warmup 0");

@@ -121,7 +121,7 @@ fn a_finding_is_waived_by_name_with_a_reason() {
 }
 
 #[test]
-fn options_of_record_and_verdict_that_make_no_sense() {
+fn refuses_invalid_options_of_record_and_verdict() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for (option, expected) in [

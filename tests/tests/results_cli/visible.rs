@@ -118,7 +118,7 @@ fn harmless(text: &str, what: &str) {
 }
 
 #[test]
-fn nothing_that_a_server_says_steers_or_gives_away() {
+fn text_from_a_server_controls_and_leaks_nothing() {
     let lab = Lab::new();
     let port = server();
     let script = lab.file(
@@ -202,7 +202,7 @@ fn check_record(lab: &Lab) {
 
 /// Part of a script's output may come from a server.
 #[test]
-fn a_warning_steers_nothing_and_what_is_written_is_not_in_the_result() {
+fn a_warning_is_escaped_and_output_is_not_in_the_result() {
     let lab = Lab::new();
     let text = "function init() dyno.warning('say \\27[31m\\27]0;owned\\7\\226\\128\\174') end\n\
         function event() io.write('one ') io.stdout:write('two ') print('three') end\n";

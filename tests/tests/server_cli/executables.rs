@@ -72,7 +72,7 @@ fn a_server_in_the_foreground_needs_three_programs() {
 }
 
 #[test]
-fn a_daemon_is_stopped_by_its_own_program_also_when_dyno_is_killed() {
+fn a_daemon_is_stopped_by_its_own_program_even_if_dyno_is_killed() {
     let lab = Lab::new();
     let start = format!("{START}{DAEMON}");
     let kind = lab.path("own");

@@ -129,7 +129,7 @@ fn reports_invalid_words_with_valid_ones() {
 }
 
 #[test]
-fn folders_that_are_no_servers_are_left_alone() {
+fn leaves_folders_that_are_not_servers_alone() {
     let lab = Lab::new();
     lab.dyno("server list").success();
     let precious = lab.servers().join("precious");

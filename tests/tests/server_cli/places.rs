@@ -223,7 +223,7 @@ fn a_disk_is_limited() {
 }
 
 #[test]
-fn what_cannot_be_is_found_before_anything_is_made() {
+fn refuses_impossible_resources_before_creating_anything() {
     let lab = Lab::new();
     for (line, status, why) in [
         ("--cpus 0", 2, "at least 0.01 processors"),
@@ -335,7 +335,7 @@ fn a_mounted_server_is_removed_whole_and_a_failed_start_leaves_nothing() {
 }
 
 #[test]
-fn one_image_is_restored_at_several_places() {
+fn restores_one_image_in_several_places() {
     let lab = Lab::new();
     lab.dyno("server up mariadb --name one").success();
     lab.dyno("server up mariadb --name two").success();
@@ -367,7 +367,7 @@ fn one_image_is_restored_at_several_places() {
 }
 
 #[test]
-fn a_trial_begins_cold_and_quiet() {
+fn a_trial_starts_on_a_cold_cache_and_a_quiet_host() {
     let lab = Lab::new();
     lab.dyno("server up mariadb --name one").success();
     let load = "--tables 1 --table-size 2000 --target server:one -q";

@@ -123,7 +123,7 @@ fn two_starts_at_once_leave_one_server() {
 }
 
 #[test]
-fn an_interrupted_restore_is_not_taken_for_data() {
+fn an_interrupted_restore_does_not_count_as_data() {
     let lab = Lab::new();
     lab.dyno("server up postgresql").success();
     lab.dyno("server snapshot postgresql first").success();
@@ -148,7 +148,7 @@ fn an_interrupted_restore_is_not_taken_for_data() {
 }
 
 #[test]
-fn passwords_are_in_files_of_their_owner_and_nowhere_else() {
+fn passwords_are_only_in_files_of_their_owner() {
     for kind in ["mariadb", "mysql", "postgresql"] {
         let lab = Lab::new();
         let mut printed = lab.dyno(&format!("server up {kind}")).success().stdout;

@@ -93,7 +93,7 @@ fn reports_failed_statements_as_sysbench_does() {
 }
 
 #[test]
-fn scripts_in_the_old_manner_run() {
+fn old_style_scripts_run() {
     for kind in ORACLES {
         for run in [ours_on, theirs_on] {
             let database = Database::new(kind);

@@ -197,7 +197,7 @@ fn dynos_suggestions_are_on_a_separate_line() {
 }
 
 #[test]
-fn what_is_refused_is_refused_as_sysbench_does() {
+fn refuses_the_same_lines_as_sysbench() {
     for (line, out, err) in REFUSED {
         for output in [ours(line), theirs(line)] {
             let output = output.failure(1);
@@ -208,7 +208,7 @@ fn what_is_refused_is_refused_as_sysbench_does() {
 }
 
 #[test]
-fn what_cannot_be_done_is_not_taken() {
+fn refuses_unsupported_options() {
     let options = [
         "--mysql-dry-run",
         "--mysql-compression",

@@ -7,7 +7,7 @@ use super::{assert_matches, body, figure, ours, ours_on, script, theirs, theirs_
 const ORACLES: [Kind; 2] = [Kind::Mariadb, Kind::Postgres];
 
 #[test]
-fn each_state_queries_wherever_it_likes() {
+fn states_can_query_anywhere() {
     for kind in ORACLES {
         let database = Database::new(kind);
         let line = "queries_anywhere --threads=2 --time=2 --report-interval=1 run";
@@ -34,7 +34,7 @@ fn a_top_level_may_query_without_a_command() {
 }
 
 #[test]
-fn what_fails_at_the_end_ends_nothing_else() {
+fn an_error_in_a_final_function_does_not_stop_the_others() {
     let line = "fails_at_the_end --threads=2 --events=4 --time=0 run";
     // sysbench exits with status 0, so only its log shows the failure.
     for output in [ours(line).failure(1), theirs(line).success()] {
@@ -58,7 +58,7 @@ fn a_host_without_address_is_an_error_of_connecting() {
 }
 
 #[test]
-fn a_run_without_an_event_took_its_time_all_the_same() {
+fn a_run_without_events_has_a_duration() {
     let text = ours("long_event --warmup-time=1 --time=1 run")
         .success()
         .stdout;

@@ -116,7 +116,7 @@ fn compare(kind: Kind) {
 
 /// There is no oracle for what 1.1 added, so only look for the mark.
 #[test]
-fn what_a_script_replaces_of_later_versions_is_used() {
+fn functions_of_later_versions_can_be_replaced() {
     let logging = LoggingServer::start(Kind::Mariadb);
     for case in MASTER_ONLY {
         let effects = observe(&logging, case, Tool::Dyno);

@@ -208,7 +208,7 @@ fn an_error_in_initialisation_ends_before_the_run() {
 }
 
 #[test]
-fn a_forced_shutdown_reports_and_says_so() {
+fn a_forced_shutdown_prints_a_note_and_the_report() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let database = Database::new(kind);
         let output = ours_on(
@@ -228,7 +228,7 @@ fn a_forced_shutdown_reports_and_says_so() {
 }
 
 #[test]
-fn hooks_report_in_place_of_the_text() {
+fn report_hooks_replace_the_text() {
     let database = Database::new(Kind::Mariadb);
     let line = "hooks_json --time=2 --report-interval=1 run";
     let output = ours_on(&database, line).success();
@@ -279,7 +279,7 @@ fn a_loop_of_the_scripts_own_counts_events_and_errors() {
 }
 
 #[test]
-fn a_report_function_that_does_not_return_fails_the_run_and_does_not_keep_it() {
+fn a_report_function_that_does_not_return_fails_the_run() {
     let mut line = vec!["sysbench".to_owned()];
     line.extend(words("hooks_hang --time=2 --report-interval=1 run"));
     let running = Running::start(Command::new(dyno_path()).args(line));
@@ -298,7 +298,7 @@ fn a_report_function_that_does_not_return_fails_the_run_and_does_not_keep_it() {
 }
 
 #[test]
-fn a_report_function_that_is_slow_is_waited_for() {
+fn waits_for_a_slow_report_function() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("slow.lua");
     let text = "ffi = require('ffi')\n\

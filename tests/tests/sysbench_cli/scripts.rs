@@ -122,7 +122,7 @@ fn sleeping_sessions_do_not_hold_up_each_other() {
 }
 
 #[test]
-fn blocking_scripts_run_side_by_side_with_a_worker_each() {
+fn blocking_scripts_run_in_parallel_with_one_worker_each() {
     let line = "blocks --threads=4 --workers=sessions --events=8 --time=0 run";
     let text = ours(line).success().stdout;
     assert!(overlap(&text) > 2.0, "{text}");

@@ -65,7 +65,7 @@ fn sqlite_has_sizes_and_is_left_as_it_was() {
 }
 
 #[test]
-fn a_run_is_seen_while_it_goes_on() {
+fn shows_a_run_in_progress() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("dyno.db");
     let mut command = Command::new(dyno_path());

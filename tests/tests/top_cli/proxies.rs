@@ -122,7 +122,7 @@ impl Drop for HaProxy {
 }
 
 #[test]
-fn haproxy_is_asked_by_its_socket() {
+fn queries_haproxy_through_its_socket() {
     let nowhere = output(&["--haproxy", "/nowhere/haproxy.sock", "--count", "1"]).failure(1);
     assert!(
         nowhere.stderr.contains("/nowhere/haproxy.sock"),

@@ -178,7 +178,7 @@ fn run_with_kills(place: &TestDatabase, database: &Database) -> Value {
 }
 
 #[test]
-fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
+fn ten_thousand_transactions_are_accounted_for_while_sessions_are_killed() {
     for place in everywhere() {
         place.dyno("prepare tpcb --scale 4 -c 2").success();
         let TestDatabase::Server(database) = &place else {

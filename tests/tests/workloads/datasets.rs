@@ -195,7 +195,7 @@ fn dyno_in(folder: &Path, words: &str) -> Output {
 }
 
 #[test]
-fn results_of_other_rows_are_seen_to_be_so_and_figures_are_shown_everywhere() {
+fn reports_that_results_come_from_other_rows() {
     let folder = tempfile::tempdir().unwrap();
     let kept = QUIET.replace("--results none", "--results runs.db");
     for (number, seed) in [3, 3, 4].iter().enumerate() {
@@ -260,7 +260,7 @@ fn with_wrong_row(from: &str, to: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
+fn a_wrong_load_fails_on_every_server() {
     let wrong_balance = with_wrong_row(
         "rows:cents(-1000):cents(1000)",
         "rows:cents(-1000):cents(1001)",
@@ -299,7 +299,7 @@ fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
 }
 
 #[test]
-fn loads_are_verified_unless_that_is_left_out() {
+fn loads_are_verified_by_default() {
     // Too many rows to verify in 11 warehouses of full size, but not in those of a hundredth.
     for (options, verified) in [
         ("--shrink 100 --scale 11", true),

@@ -54,7 +54,7 @@ fn shape(output: &Output) -> String {
 }
 
 #[test]
-fn reports_have_the_shape_of_sysbenchs() {
+fn reports_look_like_sysbenchs() {
     let lines = [
         "cpu --cpu-max-prime=500 --threads=2 --time=2 --report-interval=1 run",
         "cpu --cpu-max-prime=500 --events=50 --percentile=0 run",
@@ -75,7 +75,7 @@ fn reports_have_the_shape_of_sysbenchs() {
 const FILES: &str = "--file-num=3 --file-total-size=3M";
 
 #[test]
-fn fileio_says_what_sysbench_says() {
+fn fileio_prints_the_same_as_sysbench() {
     let folder = tempfile::tempdir().unwrap();
     let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
     for own in [&ours, &theirs] {
@@ -166,7 +166,7 @@ fn reports_a_deep_queue_without_a_doubt() {
 }
 
 #[test]
-fn fileio_names_what_is_missing_before_anything_is_recorded() {
+fn fileio_reports_missing_files_before_recording() {
     let folder = tempfile::tempdir().unwrap();
     let short = "--time 300ms --warmup 0 -q --observe off --results r.db";
     for (line, message) in [
@@ -217,7 +217,7 @@ fn a_run_reports_what_it_measured() {
 }
 
 #[test]
-fn a_run_is_kept_and_shown_again() {
+fn a_run_is_recorded_and_shown_again() {
     let folder = tempfile::tempdir().unwrap();
     let line =
         "run cpu --cpu-max-prime 300 --time 300ms --warmup 0 -q --observe off --results r.db";
@@ -264,7 +264,7 @@ fn a_ladder_reports_what_more_sessions_add_and_cost() {
 }
 
 #[test]
-fn what_means_nothing_is_refused() {
+fn refuses_invalid_options_of_host_tests() {
     for (line, message) in [
         ("cpu --target sqlite:x.db", "--target does not apply to cpu"),
         ("cpu --workers 2", "its own thread"),

@@ -20,7 +20,7 @@ fn role<'a>(run: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn every_step_keeps_the_books_on_every_server() {
+fn every_step_has_a_matching_ledger_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         place
@@ -109,7 +109,7 @@ fn the_version_of_2023_has_its_own_indexes_and_steps() {
 }
 
 #[test]
-fn rows_that_vanish_are_found() {
+fn reports_rows_that_vanish() {
     for place in [sqlite(), on(Kind::Mariadb)] {
         place
             .dyno(&format!("prepare insert_benchmark {SMALL}"))
@@ -131,7 +131,7 @@ fn rows_that_vanish_are_found() {
 }
 
 #[test]
-fn reports_what_cannot_be_run_before_anything_runs() {
+fn reports_impossible_steps_before_anything_runs() {
     let place = sqlite();
     let refused = |line: &str, words: &str| {
         let output = place.dyno(&format!("{line} {QUIET}"));
@@ -188,7 +188,7 @@ fn two_sequences(file: &std::path::Path) {
 }
 
 #[test]
-fn the_steps_of_two_runs_are_next_to_each_other() {
+fn prints_the_steps_of_two_runs_in_one_table() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dyno.db");
     two_sequences(&file);

@@ -26,7 +26,7 @@ fn refused(place: &TestDatabase, line: &str, words: &str) {
 }
 
 #[test]
-fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
+fn refuses_to_measure_queries_without_their_indexes() {
     for place in [sqlite(), on(Kind::Postgres)] {
         loaded(&place, "");
         place.execute("DROP INDEX pi1_registersegment");
@@ -63,7 +63,7 @@ fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
 }
 
 #[test]
-fn entries_that_an_index_lacks_are_found() {
+fn check_reports_missing_index_entries() {
     let place = sqlite();
     loaded(&place, "");
     // Declare a partial index as a full one.
@@ -100,7 +100,7 @@ fn disturbed(place: &TestDatabase, line: &str, sql: &str) -> dyno_tests::Output 
 }
 
 #[test]
-fn rows_that_others_insert_are_found_by_the_ledger() {
+fn the_ledger_reports_rows_inserted_by_others() {
     for place in [sqlite(), on(Kind::Mysql), on(Kind::Postgres)] {
         loaded(&place, "");
         let output = disturbed(

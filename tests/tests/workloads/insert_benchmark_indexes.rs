@@ -48,7 +48,7 @@ fn indexes(place: &TestDatabase) -> Vec<String> {
 }
 
 #[test]
-fn queries_use_the_indexes_that_there_are() {
+fn queries_use_the_existing_indexes() {
     let all = ["marketsegment", "registersegment", "pdc"];
     for place in everywhere() {
         for wanted in 1..3 {
@@ -93,7 +93,7 @@ fn queries_use_the_indexes_that_there_are() {
 }
 
 #[test]
-fn without_indexes_rows_are_found_by_their_keys_alone() {
+fn without_indexes_rows_are_read_by_key() {
     for place in everywhere() {
         let name = place.name();
         prepared(&place);
@@ -122,7 +122,7 @@ fn without_indexes_rows_are_found_by_their_keys_alone() {
 }
 
 #[test]
-fn queries_ask_for_the_number_of_rows_in_their_option() {
+fn queries_return_the_requested_number_of_rows() {
     for place in everywhere() {
         let name = place.name();
         prepared(&place);
@@ -168,7 +168,7 @@ fn queries_ask_for_the_number_of_rows_in_their_option() {
 }
 
 #[test]
-fn a_rate_is_one_of_queries() {
+fn a_rate_counts_queries() {
     for place in [sqlite(), on(Kind::Mysql), on(Kind::Postgres)] {
         let name = place.name();
         prepared(&place);

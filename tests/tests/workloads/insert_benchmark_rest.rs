@@ -18,7 +18,7 @@ fn loaded(place: &TestDatabase) {
 }
 
 #[test]
-fn what_the_rest_sets_is_set_back_after_it_and_after_an_interrupt() {
+fn the_rest_restores_its_settings_even_after_an_interrupt() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let server = start_private_server_with(kind, &["--log-bin=logged"]);
         let database = Database::on(&server.server());
@@ -87,7 +87,7 @@ fn resting(place: &TestDatabase, database: &Database) -> Running {
 }
 
 #[test]
-fn what_a_killed_rest_set_is_set_back_by_the_next_command() {
+fn the_next_command_restores_the_settings_of_a_killed_rest() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         // A private server, because the settings are global.
         let server = start_private_server_with(kind, &[]);
@@ -168,7 +168,7 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
 }
 
 #[test]
-fn a_rest_that_goes_on_is_left_alone() {
+fn another_runs_rest_is_not_disturbed() {
     in_a_rest(|place, database, running| {
         let checked = place
             .dyno(&format!("check insert_benchmark {SMALL}"))
@@ -189,7 +189,7 @@ fn a_rest_that_goes_on_is_left_alone() {
 }
 
 #[test]
-fn tables_are_cleaned_side_by_side() {
+fn tables_are_cleaned_in_parallel() {
     let place = on(Kind::Postgres);
     let TestDatabase::Server(database) = &place else {
         unreachable!()

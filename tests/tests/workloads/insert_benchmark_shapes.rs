@@ -162,7 +162,7 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
 }
 
 #[test]
-fn readers_that_would_keep_writers_out_are_refused() {
+fn refuses_readers_that_would_block_writers() {
     let place = sqlite();
     place
         .dyno(&format!("prepare insert_benchmark {SMALL}"))

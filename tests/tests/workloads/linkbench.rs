@@ -71,7 +71,7 @@ fn counts_agree_with_links_on_every_server() {
 }
 
 #[test]
-fn partitions_types_and_other_ids_are_as_asked() {
+fn partitions_types_and_other_ids_are_as_requested() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
         let options = "--startid 5001 --maxid 5501 --link_types 3 --partitions 4 \
                        --node_bytes 2000 --link_bytes 100 --list_limit 5 --history_pct 50";
@@ -150,7 +150,7 @@ const VIOLATIONS: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn each_condition_catches_its_corruption() {
+fn each_condition_detects_its_corruption() {
     for place in everywhere() {
         let options = "--startid 11 --maxid 311 --link_types 1";
         place
@@ -178,7 +178,7 @@ fn each_condition_catches_its_corruption() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     for (kind, wrong, what) in [
         (
             Kind::Mariadb,
@@ -210,7 +210,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 }
 
 #[test]
-fn links_are_as_many_as_was_published() {
+fn the_number_of_links_is_as_published() {
     let place = sqlite();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/degrees.lua");
     let degrees = |maxid: u64| -> Vec<f64> {
@@ -347,7 +347,7 @@ fn contents(place: &TestDatabase) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_same_seed_loads_and_does_the_same() {
+fn the_same_seed_loads_the_same_rows_and_runs_the_same_operations() {
     let with = |sessions: u32, seed: u32| {
         let place = sqlite();
         let options = format!("--maxid 5001 --seed {seed}");
@@ -367,7 +367,7 @@ fn the_same_seed_loads_and_does_the_same() {
 }
 
 #[test]
-fn the_profile_goes_with_the_result() {
+fn the_result_contains_the_profile() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results.db");
     let results = results.to_str().unwrap();
@@ -465,7 +465,7 @@ fn reports_tables_that_do_not_fit() {
 }
 
 #[test]
-fn rows_that_were_found_are_not_taken_for_new_ones() {
+fn refuses_found_rows_in_the_target() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql)] {
         place.dyno("prepare linkbench --maxid 301").success();
         let line = format!("run linkbench --maxid 301 --events 10 {QUIET}");

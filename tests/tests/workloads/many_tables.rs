@@ -111,7 +111,7 @@ pub(crate) fn all() -> Vec<Tables> {
 }
 
 #[test]
-fn tables_are_made_touched_and_dropped_on_every_server() {
+fn tables_are_created_touched_and_dropped_on_every_server() {
     for tables in all() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", "-c 3");
@@ -168,7 +168,7 @@ fn tables_are_made_touched_and_dropped_on_every_server() {
 }
 
 #[test]
-fn making_and_dropping_are_measured_as_runs() {
+fn creating_and_dropping_are_measured_as_runs() {
     for tables in all() {
         let name = tables.place.name();
         let result = tables.run("--phase create --order shuffled -c 3");
@@ -198,7 +198,7 @@ fn making_and_dropping_are_measured_as_runs() {
 }
 
 #[test]
-fn the_table_cache_obeys_its_law() {
+fn the_table_cache_misses_as_calculated() {
     for (kind, cache) in [
         (Kind::Mariadb, "--table-open-cache=100"),
         (Kind::Mysql, "--table-open-cache=100"),
@@ -240,7 +240,7 @@ fn the_table_cache_obeys_its_law() {
 }
 
 #[test]
-fn each_condition_catches_its_corruption() {
+fn each_condition_detects_its_corruption() {
     for tables in all() {
         tables.dyno("prepare", "").success();
         tables.run("-c 2 --events 300");
@@ -282,7 +282,7 @@ fn each_condition_catches_its_corruption() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     for tables in [Tables::at(on(Kind::Mysql)), Tables::at(on(Kind::Postgres))] {
         tables.dyno("prepare", "").success();
         let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {LOUD}"));
@@ -300,7 +300,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 }
 
 #[test]
-fn a_killed_client_leaves_what_the_next_run_mends() {
+fn the_next_run_repairs_what_a_killed_client_left() {
     for tables in all() {
         tables.dyno("prepare", "").success();
         let line = tables.line("run", &format!("--mix insert@1,churn@1 -c 6 -t 60s {LOUD}"));
@@ -318,7 +318,7 @@ fn a_killed_client_leaves_what_the_next_run_mends() {
 }
 
 #[test]
-fn tables_are_chosen_as_asked() {
+fn tables_are_chosen_as_requested() {
     let seeded = |options: &str, seed: u32| {
         let tables = Tables::at(sqlite());
         tables.dyno("prepare", "").success();

@@ -25,7 +25,7 @@ fn stopped(printed: &str, what: &str) -> (u64, u64) {
 }
 
 #[test]
-fn what_was_made_when_time_was_up_can_be_used() {
+fn schemas_created_before_the_time_limit_can_be_used() {
     for tables in all() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", &format!("{MANY} -c 3 --stop-after 1"));
@@ -58,7 +58,7 @@ fn what_was_made_when_time_was_up_can_be_used() {
 }
 
 #[test]
-fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
+fn dropping_stops_at_the_time_limit_and_continues_later() {
     for tables in all() {
         let name = tables.place.name();
         // As a phase, whose ledger is compared with the catalogue.
@@ -130,7 +130,7 @@ fn schemas_cut_by_a_time_limit_are_not_reported_as_whole() {
 }
 
 #[test]
-fn stopping_needs_whole_schemas() {
+fn a_stop_needs_whole_schemas() {
     let tables = Tables::at(sqlite());
     let shuffled = "--order shuffled --stop-after 1";
     tables.refused("prepare", shuffled, "--stop_after needs --order schema");
@@ -166,7 +166,7 @@ fn a_ladder_touches_more_and_more_tables() {
 }
 
 #[test]
-fn a_ladder_ends_in_a_table() {
+fn a_ladder_prints_a_table() {
     for kind in [Kind::Mariadb, Kind::Mysql, Kind::Postgres] {
         let tables = Tables::at(on(kind));
         tables.dyno("prepare", "-c 3").success();
@@ -221,7 +221,7 @@ fn a_ladder_ends_in_a_table() {
 }
 
 #[test]
-fn a_ladder_ends_at_what_was_made() {
+fn a_ladder_ends_at_the_number_of_existing_tables() {
     let tables = Tables::at(sqlite());
     let prepared = tables.dyno("prepare", &format!("{MANY} --stop-after 1"));
     let (made, _) = stopped(&prepared.success().stderr, "made");
@@ -262,7 +262,7 @@ fn a_step_that_fails_leaves_the_table_of_those_before() {
 }
 
 #[test]
-fn ladders_that_cannot_be_are_refused() {
+fn refuses_impossible_ladders() {
     let tables = Tables::at(sqlite());
     tables.dyno("prepare", "").success();
     let refused = |options: &str, why: &str| {
@@ -294,7 +294,7 @@ fn ladders_that_cannot_be_are_refused() {
 /// The acceptance test of the workload, on servers whose cache has room for 100 tables: the miss
 /// ratio is 0 for 50 tables, and 1 - 100 / 500 for 500.
 #[test]
-fn a_small_cache_misses_what_the_law_says_in_two_passes() {
+fn a_small_cache_misses_as_calculated_in_two_passes() {
     let cache = [
         "--table-open-cache=100",
         "--table-open-cache-instances=1",

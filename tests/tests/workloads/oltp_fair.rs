@@ -17,7 +17,7 @@ fn totals<'a>(result: &'a Value, operation: &str) -> &'a Value {
 }
 
 #[test]
-fn books_are_kept_where_sessions_meet_on_every_server() {
+fn sums_are_correct_when_sessions_collide_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         place.dyno(&format!("prepare oltp_fair {SMALL}")).success();
@@ -76,7 +76,7 @@ fn every_server_gets_the_same_statements() {
 }
 
 #[test]
-fn a_row_replaced_meanwhile_is_counted_apart_and_done_again() {
+fn a_row_replaced_meanwhile_is_counted_separately_and_retried() {
     let place = on(Kind::Postgres);
     let tiny = "--tables 1 --table_size 200 --keys zipfian --zipf_exponent 4";
     place.dyno(&format!("prepare oltp_fair {tiny}")).success();
@@ -135,7 +135,7 @@ fn corrupted_data_fails_its_condition() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     for (spoil, sums) in [
         ("UPDATE fair1 SET k = k + 1 WHERE id = 7", "sum_of_k"),
         ("DELETE FROM fair1 WHERE id = 77", "rows"),
@@ -161,7 +161,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 }
 
 #[test]
-fn the_isolation_level_is_the_one_that_was_asked_for() {
+fn the_isolation_level_is_as_requested() {
     // Whether two selects of one transaction see a commit between them depends on the isolation
     // level.
     for (level, sees) in [("read_committed", true), ("repeatable_read", false)] {

@@ -19,7 +19,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
-fn what_was_given_up_is_no_transaction_on_any_server() {
+fn abandoned_work_is_not_a_transaction_on_any_server() {
     for place in everywhere() {
         let name = place.name();
         let result = place.result(&format!("{} -c 1 --events 30", script("given_up")));
@@ -46,7 +46,7 @@ fn what_was_given_up_is_no_transaction_on_any_server() {
 }
 
 #[test]
-fn what_was_given_up_is_in_every_account_of_the_run() {
+fn abandoned_work_is_in_every_report() {
     let place = sqlite();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.db");
@@ -82,7 +82,7 @@ fn what_was_given_up_is_in_every_account_of_the_run() {
 }
 
 #[test]
-fn a_run_in_which_nothing_is_done_says_why() {
+fn a_run_without_completed_work_gives_the_reason() {
     let place = sqlite();
     place.execute("CREATE TABLE twice (id INTEGER PRIMARY KEY); INSERT INTO twice VALUES (1)");
     let line = format!("{} -c 1 --events 2 --policy ignore", script("duplicates"));
@@ -93,7 +93,7 @@ fn a_run_in_which_nothing_is_done_says_why() {
 }
 
 #[test]
-fn duplicate_keys_come_to_what_the_script_declares_on_every_server() {
+fn duplicate_keys_count_as_the_script_declares_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         let run = |place: &TestDatabase, policy: &str| {

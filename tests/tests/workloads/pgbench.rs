@@ -11,7 +11,7 @@ use crate::common::{
 const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
 
 #[test]
-fn money_is_neither_made_nor_lost_on_any_server() {
+fn money_is_neither_created_nor_lost_on_any_server() {
     for place in everywhere() {
         let name = place.name();
         place
@@ -111,7 +111,7 @@ fn corrupted_data_fails_its_condition() {
 }
 
 #[test]
-fn tables_of_another_scale_are_not_run_on() {
+fn refuses_tables_of_another_scale() {
     for place in [sqlite(), on(Kind::Mysql)] {
         place.dyno("prepare select_only --scale 2").success();
         let output = place.dyno(&format!("run select_only --scale 3 -t 1s {QUIET}"));
@@ -125,7 +125,7 @@ fn tables_of_another_scale_are_not_run_on() {
 }
 
 #[test]
-fn accounts_are_partitioned_as_asked() {
+fn accounts_are_partitioned_as_requested() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
         let TestDatabase::Server(database) = &place else {
             panic!("it is a server");
@@ -227,7 +227,7 @@ fn each_transaction_opens_its_own_connection_on_request() {
 }
 
 #[test]
-fn reports_the_age_of_the_tables_and_makes_as_many_tries_as_asked() {
+fn reports_the_age_of_the_tables_and_limits_the_tries() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
     for (age, events) in [(0, 300), (300, 50)] {
@@ -282,7 +282,7 @@ fn too_late_events_are_skipped_and_counted() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     let place = on(Kind::Mariadb);
     place.dyno("prepare tpcb").success();
     let mut running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {LOUD}"));

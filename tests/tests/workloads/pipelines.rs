@@ -75,7 +75,7 @@ fn totals(result: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn a_file_leaves_what_it_leaves_by_pgbench() {
+fn a_file_leaves_the_same_rows_as_with_pgbench() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text, mode, [reads, writes]) in [
         ("piped.sql", PIPED, "prepared", [2, 2]),

@@ -34,7 +34,7 @@ end
 "#;
 
 #[test]
-fn what_programs_print_is_read_to_its_end() {
+fn reads_the_whole_output_of_programs() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("asks.lua");
     fs::write(&script, SCRIPT).unwrap();

@@ -57,7 +57,7 @@ end
 "##;
 
 #[test]
-fn first_rows_are_handed_over_as_they_are() {
+fn scripts_get_first_rows_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("rows.lua");
     fs::write(&script, SCRIPT).unwrap();

@@ -93,7 +93,7 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
 }
 
 #[test]
-fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
+fn a_pgbench_style_script_runs_on_pgbenchs_tables() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
     let folder = tempfile::tempdir().unwrap();

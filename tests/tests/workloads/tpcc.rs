@@ -176,7 +176,7 @@ fn reports_new_orders_all_transactions_and_each_kind() {
 }
 
 #[test]
-fn shares_are_as_the_specification_says() {
+fn shares_match_the_specification() {
     let place = sqlite();
     place.dyno(&format!("prepare tpcc {SMALL}")).success();
     // 100 decks of 23 cards.

@@ -135,7 +135,7 @@ fn fails_in(place: &TestDatabase, lines: &[String]) {
 }
 
 #[test]
-fn each_condition_catches_its_corruption_on_every_server() {
+fn each_condition_detects_its_corruption_on_every_server() {
     for place in everywhere() {
         let prepare = format!("prepare {SMALL} --use_fk=off");
         place.dyno(&prepare).success();

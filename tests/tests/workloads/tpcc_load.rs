@@ -24,7 +24,7 @@ fn number(place: &TestDatabase, sql: &str) -> i64 {
 }
 
 #[test]
-fn the_load_makes_what_the_specification_counts_on_every_server() {
+fn the_load_has_the_rows_of_the_specification_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         let output = place.dyno(&format!("prepare {SMALL} -c 3")).success();
@@ -61,7 +61,7 @@ fn of_postgres(kind: char) -> String {
 }
 
 #[test]
-fn keys_are_those_that_the_options_ask_for_on_every_server() {
+fn keys_match_the_options_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         let (references, primary_keys) = match &place {
@@ -116,7 +116,7 @@ fn keys_are_those_that_the_options_ask_for_on_every_server() {
 }
 
 #[test]
-fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
+fn a_killed_load_is_cleaned_up_and_repeated_on_every_server() {
     // Foreign keys restrict the order in which tables can be dropped.
     let line = "tpcc --shrink 10 --scale 3";
     for place in everywhere() {
@@ -178,7 +178,7 @@ fn reports_a_disk_that_fills_during_the_load_and_cleans_up_the_rest() {
 }
 
 #[test]
-fn foreign_keys_that_no_server_checked_are_proved_by_query() {
+fn foreign_keys_that_no_server_checks_are_verified_by_query() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let place = on(kind);
         let folder = tempfile::tempdir().unwrap();

@@ -68,7 +68,7 @@ fn names(query: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn the_dashboard_asks_for_what_there_is() {
+fn the_dashboard_queries_existing_metrics() {
     let text = fs::read_to_string(docs("grafana/dyno.json")).unwrap();
     let board: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut queries = Vec::new();

@@ -115,7 +115,7 @@ fn a_scrape_has_the_sums_of_all_intervals() {
 }
 
 #[test]
-fn nonsense_is_answered_and_holds_nobody_up() {
+fn invalid_requests_get_an_answer_and_block_nobody() {
     let endpoint = Endpoint::start(address("127.0.0.1:0").unwrap(), Shared::default()).unwrap();
     // There are no metrics before a run begins.
     assert_eq!(get(&endpoint, "*/*").1, b"");
@@ -258,7 +258,7 @@ fn pusher(url: &str, warnings: &Arc<Mutex<Vec<String>>>) -> Pusher {
 }
 
 #[test]
-fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
+fn a_busy_receiver_gets_everything_later_and_in_order() {
     let (url, bodies) = receiver(&[503, 429, 200, 502]);
     let warnings = Arc::default();
     let pusher = pusher(&url, &warnings);
@@ -277,7 +277,7 @@ fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
 }
 
 #[test]
-fn a_receiver_that_hangs_has_its_time_once() {
+fn waits_only_once_for_a_receiver_that_hangs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     // The server accepts connections and never answers.
@@ -314,7 +314,7 @@ fn refused_batches_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
+fn a_missing_receiver_costs_bounded_memory_and_time() {
     // A port that was free just now, so nothing listens on it.
     let url = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

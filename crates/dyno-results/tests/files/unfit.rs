@@ -44,7 +44,7 @@ fn refused(path: &Path, fits: impl Fn(&Problem) -> bool, words: &[&str]) {
 }
 
 #[test]
-fn other_files_are_left_unchanged() {
+fn leaves_other_files_unchanged() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("notes.txt");
     fs::write(

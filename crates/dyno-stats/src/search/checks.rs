@@ -53,7 +53,7 @@ fn course(found: &SearchSummary) -> Vec<(f64, usize)> {
 }
 
 #[test]
-fn the_limit_of_a_server_is_found_and_confirmed() {
+fn finds_and_confirms_the_limit_of_a_server() {
     let mut search = new(Start::from_knee(1_000.0));
     let found = finish(&mut search, |asked| server(950.0, asked));
     assert_eq!(found.ending, Some(Ending::Bounded));
@@ -132,7 +132,7 @@ fn a_promise_may_be_broken_at_the_least_load() {
 }
 
 #[test]
-fn a_least_load_that_kept_the_promise_in_the_votes_only_is_unconfirmed() {
+fn a_least_load_that_only_the_votes_accept_is_unconfirmed() {
     let (goal, loads) = (Goal::new(0.01), Loads::whole(4, 64));
     let mut search = Search::new(goal, loads, &Start::default()).unwrap();
     let found = finish(&mut search, |asked| {
@@ -145,7 +145,7 @@ fn a_least_load_that_kept_the_promise_in_the_votes_only_is_unconfirmed() {
 }
 
 #[test]
-fn a_second_promise_counts_too() {
+fn a_second_promise_counts() {
     let found = finish(&mut new(Start::default()), |asked| Outcome::Measured {
         loss_ratio: 0.0,
         duration: asked.duration,
@@ -273,7 +273,7 @@ fn a_step_down_stops_at_the_next_lower_bound() {
 }
 
 #[test]
-fn confirmations_that_go_on_breaking_end_it() {
+fn repeated_failed_confirmations_end_a_search() {
     let mut search = new(Start::from_knee(1_000.0));
     let found = finish(&mut search, |asked| match asked.purpose {
         Purpose::Confirm => measured(asked, 0.02),
@@ -297,7 +297,7 @@ fn sessions_are_searched_in_whole_numbers() {
 
 /// Trials that are too short never make a load a lower bound, but the search must end all the same.
 #[test]
-fn short_trials_do_not_keep_a_search_going() {
+fn short_trials_do_not_prolong_a_search_forever() {
     let goal = Goal {
         trials_max: 30,
         ..Goal::new(0.01)

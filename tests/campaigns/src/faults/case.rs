@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_draws_the_same_again_and_everything_comes_up() {
+    fn a_seed_repeats_its_cases_and_every_kind_occurs() {
         let cases: Vec<Case> = (0..600).map(|number| Case::draw(5, number)).collect();
         let mut seen = HashSet::new();
         for case in &cases {

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_cut_behind_what_a_checkpoint_has_moved() {
+    fn a_log_is_cut_after_the_pages_that_a_checkpoint_has_copied() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let file = Connection::open(&path).unwrap();

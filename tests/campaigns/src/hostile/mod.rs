@@ -274,7 +274,7 @@ mod tests {
     use super::unprintable;
 
     #[test]
-    fn what_moves_a_terminal_is_seen() {
+    fn detects_terminal_escapes() {
         assert_eq!(unprintable("tx/s  4 – ✔\n\tµs".as_bytes()), None);
         for text in ["\u{1b}[2J", "a\rb", "\u{9b}2J", "\u{202e}x", "\u{7f}", "\0"] {
             assert!(unprintable(text.as_bytes()).is_some(), "{text:?}");

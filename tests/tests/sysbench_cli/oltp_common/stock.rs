@@ -158,7 +158,7 @@ fn the_shared_file_itself_is_no_test() {
 }
 
 #[test]
-fn sessions_that_take_no_part_hold_up_nobody() {
+fn idle_sessions_do_not_block_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "require('oltp_read_only')\nsysbench.cmdline.commands.prepare = {function() \
                 if sysbench.tid == 0 then cmd_prepare() end end, \

@@ -28,7 +28,7 @@ fn reports_a_level_change_with_its_second() {
 }
 
 #[test]
-fn statements_that_are_slower_are_a_mode_with_its_share() {
+fn reports_slower_statements_as_a_mode_with_its_share() {
     let _turn = alone();
     let servers = [Kind::Mariadb, Kind::Postgres].map(|kind| {
         let (server, url) = private(kind);

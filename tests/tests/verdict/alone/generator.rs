@@ -12,7 +12,7 @@ use crate::host::{a_cpu, burners, cpus};
 const MODEST: &str = "-c 1 -t 4s --warmup 1s --cpu=0.002 --pause=0.003";
 
 #[test]
-fn a_client_without_cpu_is_found_starved() {
+fn reports_a_client_without_cpu() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} {MODEST}", shapes(&url));
@@ -55,7 +55,7 @@ fn pin(command: &mut Command, cpu: &str) {
 }
 
 #[test]
-fn a_generator_at_its_ceiling_is_no_measure_of_a_server() {
+fn refuses_a_run_at_the_generators_ceiling() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let shape = format!("{} --calibrate always", shapes(&url));

@@ -83,7 +83,7 @@ const SQLITE: [Plan; 5] = [
 const TABLE: &str = "--table-size 10000";
 
 #[test]
-fn good_runs_on_servers_draw_no_false_finding() {
+fn good_runs_on_servers_have_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     keep_calibrations(folder.path());
@@ -99,7 +99,7 @@ fn good_runs_on_servers_draw_no_false_finding() {
 }
 
 #[test]
-fn good_runs_on_sqlite_draw_no_false_finding() {
+fn good_runs_on_sqlite_have_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     keep_calibrations(folder.path());

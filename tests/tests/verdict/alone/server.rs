@@ -18,7 +18,7 @@ fn into(running: &mut Running) {
 }
 
 #[test]
-fn a_server_that_stops_is_caught() {
+fn reports_a_server_that_stops() {
     let _turn = alone();
     let servers = [Kind::Mariadb, Kind::Postgres].map(|kind| {
         let (server, url) = private(kind);
@@ -78,7 +78,7 @@ fn reports_whether_server_or_client_was_frozen_to_the_millisecond() {
 }
 
 #[test]
-fn an_observer_that_loses_its_connection_is_missed() {
+fn reports_an_observer_that_loses_its_connection() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);
     let line = format!("{} -c 2 -t 6s --warmup 0", shapes(&url));

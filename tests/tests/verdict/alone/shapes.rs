@@ -14,7 +14,7 @@ use crate::host::{burners, cpus};
 const LONG_ENOUGH: &str = "-c 4 -t 11s --warmup 0";
 
 #[test]
-fn what_a_script_does_wrong_is_found_by_its_check() {
+fn each_fault_of_a_script_is_reported_by_its_check() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let shape = shapes(&url);
@@ -78,7 +78,7 @@ fn what_a_script_does_wrong_is_found_by_its_check() {
 }
 
 #[test]
-fn a_rate_that_moves_is_found_by_its_check() {
+fn a_rate_that_changes_is_reported_by_its_check() {
     let _turn = alone();
     let faults = [
         (
@@ -98,7 +98,7 @@ fn a_rate_that_moves_is_found_by_its_check() {
 }
 
 #[test]
-fn statements_that_find_nothing_are_no_work() {
+fn reports_statements_that_find_nothing() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("oltp_point_select --target {url} --table-size 500 -c 2");

@@ -246,7 +246,7 @@ fn reports_a_query_cache_that_answers() {
 }
 
 #[test]
-fn data_that_does_not_fit_is_not_in_memory() {
+fn reports_data_that_does_not_fit_in_memory() {
     let _turn = in_parallel();
     let servers = [
         (Kind::Mariadb, vec!["--innodb-buffer-pool-size=6M"]),
@@ -358,7 +358,7 @@ fn stepper(folder: &std::path::Path) -> PathBuf {
 }
 
 #[test]
-fn a_step_of_the_clock_is_seen() {
+fn reports_a_step_of_the_clock() {
     let _turn = in_parallel();
     let folder = tempfile::tempdir().unwrap();
     let library = stepper(folder.path());

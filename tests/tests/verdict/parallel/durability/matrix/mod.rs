@@ -109,7 +109,7 @@ struct Row {
 }
 
 #[test]
-fn a_killed_server_keeps_what_its_class_promises() {
+fn a_killed_server_loses_no_more_than_its_class_allows() {
     let _turn = in_parallel();
     let groups: &[fn() -> Vec<Row>] = &[
         mysql::mariadb,

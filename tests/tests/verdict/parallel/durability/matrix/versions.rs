@@ -15,7 +15,7 @@ const AT_ONCE: usize = 4;
 
 #[test]
 #[ignore = "needs the servers that `cargo campaign versions` fetches"]
-fn other_versions_keep_what_their_class_promises() {
+fn other_versions_lose_no_more_than_their_class_allows() {
     let _turn = alone();
     let folder = variable("DYNO_TEST_VERSIONS");
     let entries = fs::read_dir(&folder).unwrap();
