@@ -32,8 +32,8 @@ pub(super) enum Step {
 }
 
 impl Mysql {
-    /// Reads in one pass a result set that arrived whole, which is the usual case. Returns the bytes
-    /// consumed, or `None` for anything else, whose packets are then read one by one.
+    /// Reads in one pass a result set that arrived whole, which is the usual case. Returns the
+    /// bytes consumed, or `None` for anything else, whose packets are then read one by one.
     #[inline]
     pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
         if !self.is_usual() {
