@@ -1,4 +1,4 @@
-//! The floor: what a point select costs a client that does nothing but speak the protocol.
+//! The floor: what a point select costs a client that only speaks the protocol.
 //!
 //! One thread, edge-triggered epoll, one write and one read per query, a prepared statement whose
 //! id changes, and a check that every answer is complete. No script, no latencies, no statistics.

@@ -208,7 +208,7 @@ impl Stalls {
             .fold(0.0, |a, b| a + b)
     }
 
-    /// The length of the longest span in seconds, or 0 if there is none.
+    /// The length of the longest span in seconds, or 0 without spans.
     pub fn longest_s(&self) -> f64 {
         self.spans.iter().map(Span::length_s).fold(0.0, f64::max)
     }

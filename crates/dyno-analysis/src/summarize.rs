@@ -192,7 +192,7 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
 pub struct Exact {
     /// The sum.
     pub sum: u64,
-    /// The smallest; `u64::MAX` if there is none.
+    /// The smallest; `u64::MAX` without values.
     pub min: u64,
     /// The largest.
     pub max: u64,

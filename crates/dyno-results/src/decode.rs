@@ -352,7 +352,7 @@ impl Merging {
         Ok(before)
     }
 
-    /// The merged span so far. `None` if there is none.
+    /// The merged span so far. `None` if it is empty.
     pub(crate) fn take(&mut self) -> Option<Span> {
         let open = self.open.take()?;
         Some(Span {

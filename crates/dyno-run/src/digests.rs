@@ -135,7 +135,7 @@ pub(crate) fn matched(observed: DigestsSummary, run: &RunSummary, ready: &Ready)
     let mut shapes: HashMap<String, Option<&str>> = HashMap::new();
     for one in &run.statements {
         if let Some(key) = comparable(&one.shape, literals) {
-            // If two shapes cannot be told apart, neither has a digest.
+            // If two shapes cannot be distinguished, neither has a digest.
             let place = shapes.entry(key);
             place
                 .and_modify(|shape| *shape = None)

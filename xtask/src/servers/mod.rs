@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// The signal for the fastest end that leaves nothing but files behind.
+    /// The signal for the fastest end that leaves only files behind.
     pub fn discard_signal(self) -> i32 {
         match self {
             Self::Mariadb | Self::Mysql => libc::SIGKILL,

@@ -107,7 +107,7 @@ fn lua(words: &[Word]) -> Vec<Function> {
     for (index, word) in words.iter().enumerate() {
         match word.text.as_str() {
             "function" => open.push(Some((lua_name(&words[index + 1..]), word.line))),
-            // `while` and `for` open a block with their `do`, and `elseif` has no `end` of its own.
+            // `while` and `for` open a block with their `do`, and `elseif` has no separate `end`.
             "if" | "do" | "repeat" => open.push(None),
             "end" | "until" => {
                 if let Some(Some((name, line))) = open.pop() {

@@ -24,7 +24,7 @@ impl RunStalls {
         lengths.fold(0.0, |a, b| a + b)
     }
 
-    /// The length of the longest stall in seconds, or 0 if there is none.
+    /// The length of the longest stall in seconds, or 0 without stalls.
     pub fn longest_s(&self) -> f64 {
         self.stalls.iter().map(Stall::length_s).fold(0.0, f64::max)
     }

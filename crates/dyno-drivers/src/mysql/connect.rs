@@ -225,7 +225,7 @@ impl Handshake {
     fn describe(&mut self, greeting: &Greeting) {
         let version = String::from_utf8_lossy(&greeting.version).into_owned();
         let mariadb = version.contains("MariaDB");
-        // MariaDB puts a version that old replicas understand in front of its own.
+        // MariaDB puts a version that old replicas understand before the real one.
         let own = version.strip_prefix("5.5.5-").filter(|_| mariadb);
         let own = own.unwrap_or(&version);
         self.server.version = redact::known(own).unwrap_or_else(|| own.to_owned());

@@ -130,7 +130,7 @@ impl Order {
             None if off < -tolerance || off > latest => return Err(wrong()),
             None => self.offset_ns = off,
             Some(last) => {
-                // An interval after the deadline starts there, because the deadline cut the one before.
+                // An interval after the deadline starts there, because the one before was cut.
                 let whole = i128::from(last.end) + tolerance >= planned + self.offset_ns;
                 let is_next = start == last.end && !whole;
                 if !is_next && (off - self.offset_ns).abs() > tolerance {

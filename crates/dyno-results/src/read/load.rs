@@ -328,7 +328,7 @@ impl Results {
         rows.collect()
     }
 
-    /// Explains a value that cannot be read, which SQLite would report as an error of its own.
+    /// Explains a value that cannot be read, because SQLite's own error would not.
     pub(super) fn explain(&self, doing: &str, error: rusqlite::Error) -> ResultsError {
         let at = self.at(doing);
         match error {

@@ -439,7 +439,7 @@ impl Ready {
         };
         let own = drive.own();
         let needed = per_session * u64::from(own.sessions) + 4 * u64::from(own.workers);
-        // Workers have descriptor tables of their own.
+        // Workers have their own descriptor tables.
         let needed = needed + self.plan().map_or(0, Plan::descriptors);
         // Observers keep files of each server process open.
         let useful = needed + DESCRIPTORS_OBSERVED * u64::from(own.sessions);

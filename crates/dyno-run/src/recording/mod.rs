@@ -372,7 +372,7 @@ fn observe(
         true => PathBuf::from("."),
         false => folder.to_owned(),
     });
-    // If this is only part of a run's load, it observes nothing but its own host.
+    // If this is only part of a run's load, it only observes its own host.
     let whole = ready.gate.is_none();
     let config = Config {
         target: ready.job.target.clone().filter(|_| whole),

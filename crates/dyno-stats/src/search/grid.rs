@@ -15,7 +15,7 @@ pub struct GridStep(pub i64);
 const STEPS: i64 = 4;
 /// Rounding error of a logarithm in steps.
 const ROUNDING: f64 = 1e-6;
-/// Above this, whole loads and steps can no longer be told apart.
+/// Above this, whole loads and steps cannot be distinguished.
 const LARGEST: f64 = 1e15;
 
 /// The steps between the smallest and the largest load.

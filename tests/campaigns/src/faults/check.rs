@@ -329,7 +329,7 @@ fn ledger(
     if agrees && outcome(result, "consistency") == Some("refuse") {
         let ledger = &result["ledger"];
         failures.push(format!(
-            "the ledger reports a difference although there is none: {rows} rows, {ledger}"
+            "the ledger reports a difference, but it agrees: {rows} rows, {ledger}"
         ));
     }
 }
