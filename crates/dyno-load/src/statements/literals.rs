@@ -100,7 +100,7 @@ pub fn comparable(text: &str, literals: Literals) -> Option<String> {
     Some(bare.replace("),…", ")"))
 }
 
-/// The length of the value at the start of the text. `None` if the text does not start with a value.
+/// The length of the value at the start of the text. `None` if it is not a value.
 fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
     let mysql = literals == Literals::Mysql;
     let digit = |at: usize| text[at..].starts_with(|c: char| c.is_ascii_digit());
