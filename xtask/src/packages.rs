@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::servers::process;
 use crate::servers::programs::{find, library, postgres_bin, testbed};
 
-/// Keeps package scripts from starting services. The comment in it tells it from the
+/// Keeps package scripts from starting services. Its comment distinguishes it from the
 /// administrator's own file.
 const POLICY: &str = "#!/bin/sh\n# Made by Dyno's `cargo xtask test`; safe to remove.\nexit 101\n";
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";

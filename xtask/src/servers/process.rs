@@ -131,7 +131,7 @@ pub fn limit_files(command: &mut Command, bytes: u64) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A process. Its start time tells it from a later process with the same pid.
+/// A process. Its start time distinguishes it from a later process with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessId {
     /// The pid.
