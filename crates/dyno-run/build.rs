@@ -1,4 +1,4 @@
-//! Scripts resolve C functions in the executable, so tests must export them as the binary does.
+//! Scripts look up C functions in the executable, so the tests must export them as the binary does.
 fn main() {
     println!("cargo:rustc-link-arg=-rdynamic");
 }

@@ -1,4 +1,4 @@
-//! Clients that share no code with Dyno.
+//! Database clients that share no code with Dyno.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use xtask::servers::Kind;
 
 use crate::Server;
 
-/// The time limit of an answer.
+/// How long to wait for an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// An administrator's connection, which stays open when others can no longer connect.
@@ -21,7 +21,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// Connects over the server's socket, to a database if one is given.
+    /// Connects over the server's socket, and selects the database if one is given.
     ///
     /// # Errors
     /// The server refuses it.
@@ -60,7 +60,7 @@ impl Client {
         }
     }
 
-    /// Runs a statement; returns its rows: every field as text, NULL as `NULL`.
+    /// Runs a statement and returns its rows, with every field as text and NULL as `NULL`.
     ///
     /// # Errors
     /// The server refuses it.
@@ -95,13 +95,13 @@ impl Client {
         Ok(self.query(&sql)?.into_iter().flatten().collect())
     }
 
-    /// Ends a session. One that has already ended is ignored.
+    /// Ends a session. Does nothing if the session has already ended.
     pub fn kill_session(&mut self, id: &str) {
         let sql = match self {
             Self::Postgres(_) => format!("SELECT pg_terminate_backend({id})"),
             Self::Mysql(_) => format!("KILL {id}"),
         };
-        // It may have ended by itself since the query.
+        // The session may have ended since the query.
         let _ = self.execute(&sql);
     }
 }

@@ -1,4 +1,4 @@
-//! Run programs with a time limit, after which they and their children are killed.
+//! Runs programs with a time limit, after which they and their children are killed.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use dyno_core::Clock;
 use crate::program::Program;
 use crate::server::variable;
 
-/// The default time limit of a program. It only has to distinguish a hang from a busy machine.
+/// The default time limit of a program. It only has to tell a hang from a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// A program's output and exit status.
@@ -72,7 +72,8 @@ pub fn dyno_path() -> PathBuf {
 /// Runs a program without input until it exits.
 ///
 /// # Panics
-/// It does not start, or exceeds `limit`: then it is killed, and the message has its output so far.
+/// The program does not start, or exceeds `limit`. In that case it is killed, and the message
+/// contains its output so far.
 pub fn run(command: &mut Command, limit: Duration) -> Output {
     let running = Running::start(command);
     running.finish(limit)
@@ -90,7 +91,7 @@ impl Running {
     /// # Panics
     /// It cannot be started.
     pub fn start(command: &mut Command) -> Self {
-        // Tests of the record set a file; others leave none behind.
+        // Tests of the record set a results file; all others must not leave one behind.
         if !command.get_envs().any(|(name, _)| name == "DYNO_RESULTS") {
             command.env("DYNO_RESULTS", "none");
         }
@@ -116,25 +117,25 @@ impl Running {
         self.program.signal(signal);
     }
 
-    /// Waits for a run's first interval line: its sessions are connected and working. Does not work
-    /// with `-q`, which prints no intervals.
+    /// Waits for the first interval line of a run: its sessions are then connected and working.
+    /// Does not work with `-q`, which prints no intervals.
     ///
     /// # Panics
-    /// It ends before that, or prints no interval within a minute.
+    /// The program ends first, or prints no interval within a minute.
     pub fn measuring(&mut self) {
         self.prints(" tx/s ");
     }
 
-    /// Waits for this text in its standard error.
+    /// Waits until its standard error contains this text.
     ///
     /// # Panics
-    /// It ends before that, or does not print the text within a minute.
+    /// The program ends first, or does not print the text within a minute.
     pub fn prints(&mut self, text: &str) {
         let printed = self.prints_or_ends(text);
         assert!(printed, "{} ended early: {}", self.what, self.printed());
     }
 
-    /// Waits for this text in its standard error; false if it ends before.
+    /// Waits until its standard error contains this text. Returns false if the program ends first.
     ///
     /// # Panics
     /// Neither happens within a minute.

@@ -1,11 +1,11 @@
-//! Databases of single tests.
+//! Databases for single tests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Server;
 use xtask::servers::Kind;
 
-/// A new, empty database, dropped at the end of the test even if the test fails.
+/// A new, empty database, which is dropped at the end of the test even if the test fails.
 pub struct Database {
     /// Its server.
     pub server: Server,
@@ -14,7 +14,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Creates one on the server of this kind in the environment.
+    /// Creates a database on the server of this kind in the environment.
     ///
     /// # Panics
     /// The environment has no such server.
@@ -22,7 +22,7 @@ impl Database {
         Self::on(&Server::of(kind))
     }
 
-    /// Creates one on this server.
+    /// Creates a database on this server.
     ///
     /// # Panics
     /// The server refuses it.
@@ -92,7 +92,7 @@ impl Drop for Database {
     fn drop(&mut self) {
         let force = match self.server.kind {
             Kind::Mariadb | Kind::Mysql => "",
-            // Connections of a killed client may still exist.
+            // Connections of a client that was killed may still exist.
             Kind::Postgres => " WITH (FORCE)",
         };
         let drop = format!("DROP DATABASE IF EXISTS {}{force}", self.name);

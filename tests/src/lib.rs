@@ -1,7 +1,7 @@
-//! Shared code of the end-to-end tests: locations of servers, fresh databases, programs with a time
-//! limit, clients other than Dyno, and throw-away servers.
+//! Code shared by the end-to-end tests: where the servers are, fresh databases, programs with a
+//! time limit, clients other than Dyno, and throw-away servers.
 //!
-//! Everything here is for tests: it panics with a message that says what to do.
+//! Everything here is for tests, so it panics with a message that says what to do.
 //!
 //! # Environment
 //!

@@ -1,4 +1,4 @@
-//! The statements in a server's own log: the oracle for comparing two load generators.
+//! Reads the statements in a server's own log, to compare two load generators.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use xtask::servers::Kind;
 use crate::private::start_private_server_with;
 use crate::{PrivateServer, Server};
 
-/// Statement shapes, and how often the server saw each. A key is the command (`Query`, `Prepare`,
-/// `Execute`) and the statement with its literals replaced by `?`.
+/// How often the server saw each statement shape. A key is the command (`Query`, `Prepare`,
+/// `Execute`) and the statement, in which `?` replaces each literal.
 pub type Shapes = BTreeMap<String, u64>;
 
 /// A private server that logs the statements of one user.
@@ -18,7 +18,7 @@ pub struct LoggingServer {
 }
 
 impl LoggingServer {
-    /// The user whose statements count. Administrators' statements do not.
+    /// The user whose statements are counted. Those of the administrator are not.
     pub const USER: &'static str = "oracle";
 
     /// Starts one.
@@ -26,7 +26,7 @@ impl LoggingServer {
     /// # Panics
     /// It does not start.
     pub fn start(kind: Kind) -> Self {
-        // No test kills this server, so it need not wait for the disk.
+        // No test kills this server, so it does not need to wait for the disk.
         let arguments: &[&str] = match kind {
             Kind::Mariadb | Kind::Mysql => &[
                 "--log-output=TABLE",
@@ -61,7 +61,7 @@ impl LoggingServer {
         self.private.server()
     }
 
-    /// The statements of [`Self::USER`] while `work` ran.
+    /// Runs `work` and returns the statements of [`Self::USER`] meanwhile.
     ///
     /// # Panics
     /// The log cannot be read.
@@ -103,7 +103,7 @@ fn mysql_statements(server: &Server) -> Vec<(String, String)> {
     rows.map(|row| (row[0].clone(), row[1].clone())).collect()
 }
 
-/// The statements in PostgreSQL's log, which has no entries for prepares.
+/// The statements in PostgreSQL's log, which does not log prepares.
 fn postgres_statements(log: &str) -> Vec<(String, String)> {
     let head = format!("{}|LOG:  ", LoggingServer::USER);
     let mut statements: Vec<(String, String)> = Vec::new();
@@ -134,8 +134,8 @@ fn postgres_statements(log: &str) -> Vec<(String, String)> {
     statements
 }
 
-/// A statement with literals and parameters as `?`, the numbers of sysbench's tables as `#`, and
-/// single spaces.
+/// The statement with `?` for each literal and parameter, `#` for the numbers of sysbench's tables,
+/// and single spaces.
 pub fn shape(statement: &str) -> String {
     let chars: Vec<char> = statement.trim().trim_end_matches(';').chars().collect();
     let mut shape = String::with_capacity(chars.len());
@@ -165,7 +165,7 @@ pub fn shape(statement: &str) -> String {
     shape.trim_end().to_owned()
 }
 
-/// Events pick a table at random, so only its kind counts.
+/// Keeps only the kind of a table, because events pick a table at random.
 fn table_shape(word: &str) -> String {
     match word.strip_prefix("sbtest") {
         Some(number) if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) => {
@@ -179,8 +179,8 @@ fn count(chars: &[char], wanted: impl Fn(char) -> bool) -> usize {
     chars.iter().take_while(|c| wanted(**c)).count()
 }
 
-/// The length of the quoted text at the start of `chars`. Doubled quotes give two texts, which
-/// become `??` in every statement that has them.
+/// The length of the quoted text at the start of `chars`. A text with a doubled quote counts as two
+/// texts, which become `??` in every statement that has one.
 fn quoted_length(chars: &[char]) -> usize {
     let mut end = 1;
     while end < chars.len() && chars[end] != '\'' {

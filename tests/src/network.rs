@@ -1,5 +1,5 @@
 //! Hosts for a test: network namespaces connected by virtual cables. They disappear with their
-//! processes and threads, however the test ends.
+//! processes and threads, no matter how the test ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,19 +15,19 @@ use xtask::servers::programs::find;
 
 use crate::command::{Output, run};
 
-/// The time limit of `ip` on a busy machine.
+/// How long `ip` may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Hides other hosts' network interfaces and names.
 const APART: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWUTS;
 
-/// Runs a test on a separate host, to which others can be connected. If the machine does not permit
-/// this, prints a note on the process's standard error and runs nothing.
+/// Runs a test on its own host, to which other hosts can be connected. If the machine does not
+/// permit this, prints a note on standard error and runs nothing.
 ///
 /// # Panics
-/// The test does.
+/// The test panics.
 pub fn on_own_host(test: impl FnOnce() + Send) {
     let name = thread::current().name().unwrap_or_default().to_owned();
-    // A thread that has left its network cannot return.
+    // A thread that has left its network cannot go back.
     let done = thread::scope(|scope| {
         let body = || match permitted() {
             Ok(()) => test(),
@@ -54,14 +54,14 @@ fn permitted() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes to stderr directly, because the test harness hides `eprintln!` if the test passes.
+/// Writes to stderr directly, because the test harness hides `eprintln!` in tests that pass.
 fn say_not_tested(name: &str, why: &str) {
     let why = why.trim();
     let loud = format!("\nNOT TESTED: {name}: this machine does not permit {why}\n");
     io::stderr().write_all(loud.as_bytes()).unwrap();
 }
 
-/// Another host, connected to the test's host by a cable.
+/// Another host, which a cable connects to the test's host.
 pub struct Host {
     network: File,
     names: File,
@@ -69,7 +69,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Creates and connects one with a host name and a number.
+    /// Creates a host with a name and a number, and connects it.
     ///
     /// # Panics
     /// It cannot be created.
@@ -135,10 +135,10 @@ impl Host {
         unsafe { command.pre_exec(enter) };
     }
 
-    /// Unplugs its cable at the near end, or plugs it in again.
+    /// Unplugs the near end of the cable, or plugs it in again.
     ///
     /// # Panics
-    /// It cannot be done.
+    /// This fails.
     pub fn plug(&self, is_in: bool) {
         let state = if is_in { "up" } else { "down" };
         ip(&["link", "set", &self.cable(), state]).success();

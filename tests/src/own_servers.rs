@@ -1,4 +1,4 @@
-//! A folder of servers for one test.
+//! A folder of `dyno server` servers for one test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,10 +13,10 @@ use crate::Output;
 use crate::command::{Running, dyno_path, run};
 use crate::server::variable;
 
-/// The time limit of a command on a busy machine.
+/// How long a command may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// The folder. Dropping it stops servers that a failed test left running.
+/// The folder. Dropping it stops any server that a failed test left running.
 pub struct Lab {
     folder: TempDir,
 }
@@ -28,7 +28,7 @@ impl Default for Lab {
 }
 
 impl Lab {
-    /// Creates an empty one that the servers' unprivileged user can enter.
+    /// Creates an empty folder that the servers' unprivileged user can enter.
     pub fn new() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("ds")
@@ -43,12 +43,12 @@ impl Lab {
         self.path("servers")
     }
 
-    /// A path in it.
+    /// A path in the folder.
     pub fn path(&self, inner: &str) -> PathBuf {
         self.folder.path().join(inner)
     }
 
-    /// `dyno` with arguments separated by blanks.
+    /// A `dyno` command; blanks separate its arguments.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         command.args(line.split(' ').filter(|word| !word.is_empty()));
@@ -85,7 +85,7 @@ impl Lab {
             .unwrap_or_default()
     }
 
-    /// Processes with the folder in their command line.
+    /// The processes whose command line contains the folder.
     pub fn processes(&self) -> Vec<(u32, String)> {
         let folder = self.servers().display().to_string();
         let mut found = Vec::new();
@@ -102,8 +102,8 @@ impl Lab {
         found
     }
 
-    /// Waits until a server is in a state: a process that ends loses its command line before it is
-    /// gone.
+    /// Waits until a server is in a state, because a process that ends loses its command line
+    /// before it disappears.
     pub fn wait_for_state(&self, name: &str, state: &str) {
         for _ in 0..250 {
             if self.server(name)["state"] == state {
@@ -114,7 +114,7 @@ impl Lab {
         assert_eq!(self.server(name)["state"], state);
     }
 
-    /// Waits until no command line contains the folder.
+    /// Waits until no process has the folder in its command line.
     pub fn wait_for_nobody(&self) {
         for _ in 0..1_500 {
             if self.processes().is_empty() {
@@ -145,9 +145,9 @@ fn mysql_tree() -> PathBuf {
 
 /// Asserts that the output of a program contains all of these texts.
 pub fn has(output: &Output, texts: &[&str]) {
-    let said = format!("{}{}", output.stdout, output.stderr);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = format!("{}{}", output.stdout, output.stderr);
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in texts {
-        assert!(said.contains(text), "'{text}' is not in:\n{said}");
+        assert!(printed.contains(text), "'{text}' is not in:\n{printed}");
     }
 }

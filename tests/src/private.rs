@@ -1,4 +1,4 @@
-//! Throw-away servers that a test starts, so that it can stop, kill and configure them.
+//! Throw-away servers that a test can stop, kill and configure.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -9,11 +9,11 @@ use xtask::servers::{Kind, Options, Server as Process, initialize_with};
 
 use crate::Server;
 
-/// A server for one test, removed with its files at the end. It also ends when the thread that
-/// started it ends.
+/// A server for one test, which is removed with its files at the end. It also ends when the thread
+/// that started it ends.
 pub struct PrivateServer {
     process: Process,
-    // Dropped after the server, which works in it.
+    // Dropped after the server, whose files are in it.
     _files: TempDir,
 }
 
@@ -37,7 +37,7 @@ pub fn start_private_server_with(kind: Kind, arguments: &[&str]) -> PrivateServe
     start(kind, None, options)
 }
 
-/// Starts a private server for the test from the programs in a folder, with environment variables.
+/// Starts a private server from the programs in a folder, with environment variables.
 ///
 /// # Panics
 /// The server is missing or does not start; the message has the end of its log.
@@ -69,10 +69,10 @@ pub fn start_narrow_server(kind: Kind, arguments: &[&str], bytes: u64) -> Privat
     start(kind, None, options)
 }
 
-/// Runs a test on several servers at the same time, which saves time if it mostly waits.
+/// Runs a test on several servers at the same time. This saves time if the test mostly waits.
 ///
 /// # Panics
-/// It fails on one of them.
+/// The test fails on one of the servers.
 pub fn at_once<T: Send>(servers: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
     let test = &test;
     thread::scope(|scope| {
@@ -84,7 +84,8 @@ pub fn at_once<T: Send>(servers: impl IntoIterator<Item = T>, test: impl Fn(T) +
 
 fn start(kind: Kind, programs: Option<&Path>, options: Options) -> PrivateServer {
     let mut builder = tempfile::Builder::new();
-    // The server's user must be able to enter, and the name must leave room for a socket's path.
+    // The server's user must be able to enter, and the name must leave room for the path of a
+    // socket.
     builder.prefix("dyno-").permissions(open_to_all());
     let files = builder.tempdir().expect("a temporary folder");
     let options = Options {

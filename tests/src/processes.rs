@@ -15,7 +15,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its file in `/proc`, such as `cmdline`; empty if the process has ended.
+    /// Reads its file in `/proc`, such as `cmdline`. Empty if the process has ended.
     pub fn file(&self, name: &str) -> String {
         let path = Path::new("/proc").join(self.pid.to_string()).join(name);
         String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Process> {
     processes.collect()
 }
 
-/// All descendants of a process.
+/// All descendants of the process `ancestor`.
 pub fn descendants(ancestor: u32) -> Vec<Process> {
     let all = all();
     let mut found: Vec<Process> = Vec::new();

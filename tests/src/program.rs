@@ -1,4 +1,4 @@
-//! A running program: a process group with its output so far.
+//! A running program: a process group and its output so far.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// A program without input, in a separate process group. Dropping it kills the group.
+/// A program without input, in its own process group. Dropping it kills the group.
 pub struct Program {
     child: Child,
     /// Its standard output.
@@ -17,7 +17,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it, and keeps the first `kept_max` bytes of each stream.
+    /// Starts the program, and keeps the first `kept_max` bytes of each stream.
     ///
     /// # Errors
     /// It cannot be started.
@@ -67,7 +67,7 @@ impl Program {
         self.child.wait()
     }
 
-    /// Whether its streams have ended too: a child of it may still have them open.
+    /// Whether its streams have ended, too: a child may still have them open.
     pub fn is_closed(&self) -> bool {
         self.stdout.thread.is_finished() && self.stderr.thread.is_finished()
     }
@@ -77,7 +77,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         if matches!(self.ended(), Ok(None)) {
             self.kill();
-            // It has been killed, so it will end.
+            // It has been killed, so this does not block.
             let _ = self.wait();
         }
     }
@@ -97,7 +97,7 @@ impl Capture {
         let (to, counter) = (Arc::clone(&kept), Arc::clone(&count));
         let thread = thread::spawn(move || {
             let mut bytes = vec![0; 64 * 1024];
-            // Keep the output before an error: it helps more than the error.
+            // Keep the output that came before an error, which is more useful than the error.
             while let Ok(length @ 1..) = stream.read(&mut bytes) {
                 counter.fetch_add(length as u64, Ordering::Relaxed);
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ impl Capture {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
-    /// The number of all bytes, kept or not.
+    /// The number of bytes read, kept or not.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -1,11 +1,11 @@
 //! A stand-in for ProxySQL's admin interface, since ProxySQL is not packaged where these tests run.
 //!
-//! It is not ProxySQL, and it proxies nothing. It speaks the part of MySQL's protocol that the
-//! interface speaks (a greeting, text statements, no prepared statements, no session settings).
-//! SQLite, which ProxySQL's admin interface uses as well, answers from the documented tables with
-//! their documented columns. The figures are made up; counters grow whenever `stats_mysql_global`
-//! is read. Passwords are not verified: only the user's name counts. Statements that the admin
-//! interface refuses are recorded for the tests.
+//! It is not ProxySQL, and forwards nothing. It implements the part of MySQL's protocol that the
+//! interface uses: a greeting and text statements, but no prepared statements and no session
+//! settings. SQLite, which ProxySQL's admin interface also uses, answers from the documented tables
+//! and columns. The figures are made up, and counters grow whenever `stats_mysql_global` is read.
+//! Passwords are not verified; only the user's name counts. Statements that the admin interface
+//! refuses are recorded for the tests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use std::thread;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-/// The offered MySQL capabilities: long passwords, a database, protocol 4.1, transactions, secure
+/// The MySQL capabilities it offers: long passwords, a database, protocol 4.1, transactions, secure
 /// connections, authentication plugins.
 const CAPABILITIES: u32 = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 /// Autocommit.
@@ -26,9 +26,9 @@ const COM_PING: u8 = 14;
 /// The type of a text column.
 const TYPE_VAR_STRING: u8 = 0xfd;
 
-/// The documented tables, and their initial rows.
+/// The documented tables with their initial rows.
 const TABLES: &str = include_str!("proxysql.sql");
-/// The increments at each read of the global statistics.
+/// What each read of the global statistics adds to the counters.
 const MOVES: &str = "
     UPDATE stats_mysql_global SET Variable_Value = Variable_Value + 250
         WHERE Variable_Name IN ('Questions', 'ProxySQL_Uptime');
@@ -40,7 +40,7 @@ const MOVES: &str = "
         Total_Time_us = Total_Time_us + 55000, cnt_500us = cnt_500us + 90, cnt_5ms = cnt_5ms + 19,
         cnt_1s = cnt_1s + 1 WHERE Command = 'SELECT';";
 
-/// The stand-in, on a separate port. Its threads end with the process.
+/// A running stand-in. Its threads end with the process.
 #[derive(Debug)]
 pub struct ProxySql {
     /// Its port on 127.0.0.1.
@@ -49,7 +49,7 @@ pub struct ProxySql {
 }
 
 impl ProxySql {
-    /// Starts it on this port of 127.0.0.1; 0 selects any free one.
+    /// Starts it on this port of 127.0.0.1, or on any free port if it is 0.
     ///
     /// # Panics
     /// The port is taken.
@@ -61,7 +61,7 @@ impl ProxySql {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let kept = Arc::clone(&kept);
-                // A client that disconnects is no failure.
+                // A client that disconnects is not an error.
                 thread::spawn(move || drop(serve(stream, &kept)));
             }
         });
@@ -143,7 +143,7 @@ fn rows(database: &Connection, sql: &str) -> rusqlite::Result<Rows> {
     Ok((names, rows))
 }
 
-/// The first packet: protocol 10, ProxySQL's reported version, and a challenge.
+/// The first packet: protocol 10, the version that ProxySQL reports, and a challenge.
 fn greeting() -> Vec<u8> {
     let [low, low2, high, high2] = CAPABILITIES.to_le_bytes();
     let mut payload = vec![10];
@@ -159,7 +159,7 @@ fn greeting() -> Vec<u8> {
     payload
 }
 
-/// The user's name in the client's answer to the greeting.
+/// The user name in the client's answer to the greeting.
 fn user(answer: &[u8]) -> Option<&[u8]> {
     let rest = answer.get(32..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
@@ -181,7 +181,7 @@ fn error(code: u16, message: &str) -> Vec<u8> {
     payload
 }
 
-/// A text result set, with the packets of clients without CLIENT_DEPRECATE_EOF.
+/// A text result set for clients without CLIENT_DEPRECATE_EOF.
 fn result(
     stream: &mut TcpStream,
     names: &[String],

@@ -1,4 +1,4 @@
-//! The published forms of Dyno's JSON.
+//! The published schemas of Dyno's JSON.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use xtask::repository;
 
-/// The places where a value breaks a schema of `docs/schema`, such as `run.json`.
+/// Where a value violates a schema of `docs/schema`, such as `run.json`.
 ///
 /// # Errors
 /// The schema cannot be used.

@@ -1,4 +1,4 @@
-//! Addresses of the servers, and statements for them.
+//! Addresses of the servers, and statements on them.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use xtask::servers::{Kind, Server as Process};
 
 use crate::Client;
 
-/// MySQL's deadlock error, and how often in a row a test's statement may get it.
+/// MySQL's error code for a deadlock, and how often in a row a test's statement may get it.
 const DEADLOCK: u16 = 1213;
 const DEADLOCKS_MAX: u32 = 50;
 
@@ -26,7 +26,7 @@ impl Server {
     /// The server of this kind in the environment.
     ///
     /// # Panics
-    /// The environment has none: a test that needs a server fails without it.
+    /// The environment has no such server: a test that needs one must fail without it.
     pub fn of(kind: Kind) -> Self {
         let tag = kind.tag().to_uppercase();
         let socket = PathBuf::from(variable(&format!("DYNO_TEST_{tag}_SOCKET")));
@@ -61,7 +61,7 @@ impl Server {
         ]
     }
 
-    /// A connection as the administrator.
+    /// Connects as the administrator.
     ///
     /// # Panics
     /// The server refuses it.
@@ -69,10 +69,10 @@ impl Server {
         Client::connect(self, database).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// The same to MariaDB or MySQL.
+    /// Connects to MariaDB or MySQL as the administrator.
     ///
     /// # Panics
-    /// The server refuses it, or is PostgreSQL.
+    /// The server refuses the connection, or is PostgreSQL.
     pub fn mysql(&self, database: Option<&str>) -> mysql::Conn {
         match self.client(database) {
             Client::Mysql(client) => *client,
@@ -80,10 +80,10 @@ impl Server {
         }
     }
 
-    /// The same to PostgreSQL.
+    /// Connects to PostgreSQL as the administrator.
     ///
     /// # Panics
-    /// The server refuses it, or is not PostgreSQL.
+    /// The server refuses the connection, or is not PostgreSQL.
     pub fn postgres(&self, database: &str) -> postgres::Client {
         match self.client(Some(database)) {
             Client::Postgres(client) => *client,
@@ -91,8 +91,8 @@ impl Server {
         }
     }
 
-    /// Runs a statement without a result set as the administrator. Repeats it after a deadlock in
-    /// MySQL or MariaDB.
+    /// Runs a statement without a result set as the administrator. MySQL and MariaDB run it again
+    /// after a deadlock.
     ///
     /// # Panics
     /// The server refuses it.
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Runs a query as the administrator: every field as text, NULL as `NULL`.
+    /// Runs a query as the administrator and returns every field as text, NULL as `NULL`.
     ///
     /// # Panics
     /// The server refuses it.
@@ -140,7 +140,7 @@ impl From<&Process> for Server {
     }
 }
 
-/// An environment variable that `cargo xtask test` sets.
+/// Reads an environment variable that `cargo xtask test` sets.
 ///
 /// # Panics
 /// It is not set.
@@ -153,11 +153,11 @@ pub fn variable(name: &str) -> String {
     })
 }
 
-/// The authority that signed the servers' certificates, a PEM file. The certificates are issued to
-/// `localhost` and `127.0.0.1`.
+/// The PEM file of the certificate authority that signed the servers' certificates, which are
+/// issued to `localhost` and `127.0.0.1`.
 ///
 /// # Panics
-/// The environment has none.
+/// The environment does not have it.
 pub fn tls_authority() -> PathBuf {
     PathBuf::from(variable("DYNO_TEST_TLS_CA"))
 }

@@ -5,15 +5,16 @@ use std::mem;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
-/// Ends a connection with a reset, even if its descriptor is shared.
+/// Ends a connection with a reset, even if other descriptors share it.
 ///
 /// # Errors
-/// It has ended already.
+/// The connection has already ended.
 pub fn reset(stream: &TcpStream) -> io::Result<()> {
-    // SAFETY: an all-zero sockaddr is valid, and AF_UNSPEC (0) needs no more of it.
+    // SAFETY: an all-zero sockaddr is valid, and the kernel reads nothing else of an AF_UNSPEC (0)
+    // address.
     let nowhere: libc::sockaddr = unsafe { mem::zeroed() };
     let length = mem::size_of::<libc::sockaddr>() as libc::socklen_t;
-    // By connect(2) this dissolves the association; Linux resets a TCP connection.
+    // According to connect(2), this dissolves the association; Linux resets a TCP connection.
     // SAFETY: the address lives during the call and has the given length.
     match unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, length) } {
         0 => Ok(()),
@@ -21,7 +22,7 @@ pub fn reset(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// Holds back writes, or releases them, so that data and the end travel together.
+/// Holds back writes or releases them, so that data and the FIN travel together.
 pub fn cork(stream: &TcpStream, hold: bool) {
     let value = libc::c_int::from(hold);
     let length = mem::size_of::<libc::c_int>() as libc::socklen_t;

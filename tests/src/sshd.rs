@@ -17,17 +17,17 @@ use crate::command::{Running, run};
 use crate::own_servers::Lab;
 use crate::processes::{self, Process};
 
-/// The time limit of a program on a busy machine.
+/// How long a program may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Another process may take a free port before the server listens on it.
+/// How often to look for a port: another process may take it before the server listens on it.
 const ATTEMPTS: u32 = 5;
-/// The name in `known_hosts`, whatever the address.
+/// The name in `known_hosts`, the same for all addresses.
 const ALIAS: &str = "dyno-test";
 /// Names of the server's key and the users' keys.
 const KEYS: [&str; 4] = ["host", "user", "refused", "narrow"];
 
-/// A user's keys, configuration, and an `ssh` that reads them. The real `ssh` reads the home in the
-/// password file and ignores `HOME`, so `PATH` starts with a wrapper.
+/// A user's keys and configuration, and an `ssh` that reads them. The real `ssh` ignores `HOME` and
+/// reads the home folder in the password file, so `PATH` starts with a wrapper.
 pub struct Ssh {
     folder: PathBuf,
     hosts: String,
@@ -64,12 +64,12 @@ impl Ssh {
         Self { folder, hosts }
     }
 
-    /// Adds a host with further configuration lines: a key in them replaces the user's, and `DIR`
-    /// is the folder of keys.
+    /// Adds a host with more configuration lines, in which `DIR` stands for the folder of keys. A
+    /// key in these lines replaces the user's key.
     pub fn add_host(&mut self, name: &str, address: SocketAddr, more: &[&str]) {
         let (ip, port) = (address.ip(), address.port());
         self.hosts += &format!("Host {name}\n  HostName {ip}\n  Port {port}\n");
-        // ssh would try the keys of all matching sections.
+        // ssh would try the keys of all sections that match.
         let has_key = more.iter().any(|line| line.starts_with("IdentityFile"));
         let user = (!has_key).then_some("IdentityFile DIR/user");
         for line in more.iter().copied().chain(user) {
@@ -83,13 +83,13 @@ impl Ssh {
         fs::write(self.folder.join("config"), format!("{}{all}", self.hosts)).unwrap();
     }
 
-    /// A search path that starts with its `ssh`.
+    /// A search path on which the wrapper comes first.
     pub fn path(&self) -> String {
         let path = env::var("PATH").unwrap_or_default();
         format!("{}/bin:{path}", self.dir())
     }
 
-    /// The `ssh` command, as a user calls it.
+    /// An `ssh` command as a user would call it.
     pub fn client(&self) -> Command {
         Command::new(self.folder.join("bin/ssh"))
     }
@@ -99,25 +99,25 @@ impl Ssh {
     }
 }
 
-/// A server, with its sessions. Dropping it ends all of them.
+/// An SSH server with its sessions. Dropping it ends all of them.
 pub struct Sshd {
     running: Running,
     address: SocketAddr,
 }
 
 impl Sshd {
-    /// Starts one on the loopback interface.
+    /// Starts a server on the loopback interface.
     ///
     /// # Panics
-    /// It is missing, or does not listen.
+    /// The program is missing, or does not listen.
     pub fn start(ssh: &Ssh) -> Self {
         Self::start_with(ssh, &[])
     }
 
-    /// Starts one on the loopback interface with extra options, such as `MaxSessions=1`.
+    /// Starts a server on the loopback interface with extra options, such as `MaxSessions=1`.
     ///
     /// # Panics
-    /// It is missing, or does not listen.
+    /// The program is missing, or does not listen.
     pub fn start_with(ssh: &Ssh, options: &[&str]) -> Self {
         for _ in 0..ATTEMPTS {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -133,22 +133,23 @@ impl Sshd {
         panic!("sshd found no port");
     }
 
-    /// Starts one at an address, with changes to its command; `None` if the address is in use.
+    /// Starts a server at an address, with changes to its command. Returns `None` if the address is
+    /// in use.
     ///
     /// # Panics
-    /// It is missing, or does not listen.
+    /// The program is missing, or does not listen.
     pub fn start_at(
         ssh: &Ssh,
         address: SocketAddr,
         change: impl FnOnce(&mut Command),
     ) -> Option<Self> {
         if is_root() {
-            // Its processes before log-in need this folder.
+            // The processes that handle log-ins need this folder.
             fs::create_dir_all("/run/sshd").unwrap();
         }
         let config = ssh.folder.join(format!("sshd-{}", address.port()));
         fs::write(&config, server_config(&ssh.folder, address)).unwrap();
-        // It executes itself for each connection, so it needs its absolute path.
+        // It re-executes itself for each connection, so it needs an absolute path.
         let mut command = Command::new(program("sshd"));
         command.args(["-D", "-e", "-f"]).arg(&config);
         change(&mut command);
@@ -167,19 +168,19 @@ impl Sshd {
         self.address
     }
 
-    /// The processes of its sessions, with their descendants.
+    /// The processes of its sessions and their descendants.
     pub fn processes(&self) -> Vec<Process> {
         processes::descendants(self.running.pid())
     }
 
-    /// The processes of this program in its sessions, without the shells that started them.
+    /// The processes of this program in its sessions, but not the shells that started them.
     pub fn started(&self, program: &Path) -> Vec<Process> {
         let program = program.display().to_string();
         let is_it = |one: &Process| one.file("cmdline").starts_with(&program);
         self.processes().into_iter().filter(is_it).collect()
     }
 
-    /// Kills the session that started this process, which closes the connection.
+    /// Kills the session in which this process was started, which closes the connection.
     ///
     /// # Panics
     /// The process belongs to no session of this server.
@@ -203,7 +204,7 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        // They are in separate process groups.
+        // The sessions are in their own process groups.
         for process in self.processes() {
             process.signal(libc::SIGKILL);
         }
@@ -217,7 +218,7 @@ fn is_session(process: &Process) -> bool {
 
 fn server_config(folder: &Path, address: SocketAddr) -> String {
     let dir = folder.display();
-    // Without PAM, an account with a locked password cannot log in with a key either.
+    // Without PAM, an account with a locked password cannot log in with a key, either.
     let pam = if is_locked() { "yes" } else { "no" };
     format!(
         "ListenAddress {address}\n\
@@ -234,7 +235,7 @@ fn server_config(folder: &Path, address: SocketAddr) -> String {
     )
 }
 
-/// Whether root's password is locked, for a server of root.
+/// Whether root's password is locked, which matters if the server runs as root.
 fn is_locked() -> bool {
     let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default();
     is_root() && shadow.lines().any(|line| line.starts_with("root:!"))
@@ -255,7 +256,7 @@ pub struct SlowWay {
 }
 
 impl SlowWay {
-    /// Opens one. It ends with the process.
+    /// Starts a relay, which ends with the process.
     ///
     /// # Panics
     /// No port is free.
@@ -281,7 +282,7 @@ impl SlowWay {
     }
 }
 
-/// Copies from one stream to the other, with a delay for each piece.
+/// Copies from one stream to the other, and delays each piece.
 fn delayed(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
     use std::io::{Read, Write};
     let (send, pieces) = std::sync::mpsc::channel::<(u64, Vec<u8>)>();

@@ -1,4 +1,4 @@
-//! The helpers on real servers, since other tests rely on them.
+//! Tests the helpers on real servers, because other tests rely on them.
 #![cfg(feature = "servers")]
 
 use std::panic::catch_unwind;
@@ -45,8 +45,8 @@ fn a_hung_program_is_killed_with_its_children() {
     };
     let message = catch_unwind(hang).expect_err("it hangs");
     let message = message.downcast_ref::<String>().expect("a message");
-    // The pipe ends only with its last process, so reaching this point shows that `sleep` has ended
-    // too.
+    // The pipe does not end before its last process, so reaching this point shows that `sleep` has
+    // also ended.
     assert!(
         message.contains("was not done") && message.contains("begun"),
         "{message}"
@@ -140,7 +140,7 @@ fn logs_count_the_statements_of_a_user() {
 }
 
 #[test]
-fn a_private_mariadb_can_be_hurt() {
+fn a_private_mariadb_can_be_suspended_killed_and_restarted() {
     let mut private = start_private_server(Kind::Mariadb);
     let server = private.server();
     server.execute(None, "CREATE DATABASE d");
@@ -175,7 +175,7 @@ fn a_private_mariadb_can_be_hurt() {
 }
 
 #[test]
-fn a_private_postgres_can_be_hurt() {
+fn a_private_postgres_can_be_suspended_killed_and_restarted() {
     let mut private = start_private_server(Kind::Postgres);
     let server = private.server();
     server.execute(None, "CREATE TABLE t AS SELECT 5 AS a");

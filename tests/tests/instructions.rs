@@ -1,5 +1,5 @@
-//! A guard against gradual slowdown: user-space instructions per point select, which other
-//! processes do not affect, with the built-in script and the recorder on.
+//! Guards against gradual slowdown: counts the user-space instructions of a point select, which
+//! other processes do not affect, with the built-in script and the recorder on.
 
 #![cfg(feature = "servers")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -7,26 +7,26 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Two run lengths are compared, so that one-time costs cancel out.
+/// Two lengths of run, so that one-time costs cancel out.
 const EVENTS: [u64; 2] = [24_000, 72_000];
 const SESSIONS: u64 = 16;
 
-/// The last accepted cost of a point select. Lower these after an improvement.
+/// The last accepted instructions per point select. Lower these after an improvement.
 const RECORDED_MYSQL: f64 = 2_010.0;
 const RECORDED_POSTGRES: f64 = 2_050.0;
-/// The same by `dyno run`, without observers: a run under valgrind is so slow that their work once
+/// The same for `dyno run`, without observers. Under valgrind a run is so slow that their work once
 /// a second would weigh as much as a few thousand events.
 const RECORDED_RUN_MYSQL: f64 = 2_130.0;
 const RECORDED_RUN_POSTGRES: f64 = 2_130.0;
-/// The increase from which the test fails.
+/// The test fails if the cost has grown by this factor.
 const CREEP: f64 = 1.10;
-/// The bar against sysbench and pgbench.
+/// The limit, as a share of what sysbench and pgbench take.
 const BAR: f64 = 0.40;
 
-/// The name that PostgreSQL's clients look for; MySQL's get it as an option.
+/// The socket name that PostgreSQL's clients expect. MySQL's clients get it as an option.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// A null server that ends with the test.
+/// A null server that is killed at the end of the test.
 struct NullServer {
     child: Child,
     folder: tempfile::TempDir,
@@ -59,7 +59,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // It may have ended already, which the test has noticed by then.
+        // If it has already ended, the test has noticed by now.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -72,12 +72,12 @@ fn variable(name: &str) -> PathBuf {
     }
 }
 
-/// A program of the same release build as the binary under test.
+/// A program from the same build as the binary under test.
 fn beside_dyno(name: &str) -> PathBuf {
     variable("DYNO_BIN").with_file_name(name)
 }
 
-/// Instructions per event of a command; `arguments` takes the number of events.
+/// Instructions per event of a command; `arguments` turns the number of events into arguments.
 fn per_event(program: &Path, arguments: impl Fn(u64) -> Vec<String>) -> f64 {
     let [less, more] = EVENTS.map(|events| {
         let output = Command::new("valgrind")
@@ -121,7 +121,7 @@ fn dyno(place: &[String], events: u64) -> Vec<String> {
     arguments
 }
 
-/// The same load by `dyno run`. Null servers have no rows, hence `--force`.
+/// The same load with `dyno run`. `--force` is needed because null servers have no rows.
 fn dyno_run(target: &str, events: u64) -> Vec<String> {
     let line = format!(
         "run oltp_point_select --target {target} -c {SESSIONS} --workers 1 --events {events} \

@@ -1,7 +1,7 @@
-//! Repository chores: lint rules, test servers, the test command, the release.
+//! Repository chores: lint rules, test servers, the test command, and the release.
 //!
-//! A library as well as a program, so that end-to-end tests can start throw-away servers the same
-//! way.
+//! This is a library as well as a program, so that end-to-end tests can start throw-away servers in
+//! the same way.
 //!
 //! # Where to change what
 //!
@@ -24,7 +24,7 @@ pub mod tidy;
 
 /// The root of the repository in which cargo runs.
 pub fn repository() -> PathBuf {
-    // Several checkouts may share a target directory, so cargo's value at run time goes first.
+    // Checkouts may share a target directory, so the value that cargo sets at run time comes first.
     let manifest = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     let mut folders = manifest.ancestors();
@@ -32,7 +32,8 @@ pub fn repository() -> PathBuf {
     root.unwrap_or(&manifest).to_owned()
 }
 
-/// The cargo that runs this program, else the one in `PATH`, for a command in the repository.
+/// A cargo command in the repository, with the cargo that runs this program, or else the one in
+/// `PATH`.
 pub fn cargo() -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -42,12 +43,12 @@ pub fn cargo() -> Command {
 
 /// Prints a message for the developer on standard output.
 pub fn say(message: &str) {
-    // Ignore a reader that has gone away, such as `head`.
+    // Ignore a reader that has closed the pipe, such as `head`.
     let _ = writeln!(io::stdout().lock(), "{message}");
 }
 
 /// Prints an error message for the developer on standard error.
 pub fn complain(message: &str) {
-    // A failure here cannot be reported anywhere.
+    // There is nowhere to report a failure here.
     let _ = writeln!(io::stderr().lock(), "{message}");
 }

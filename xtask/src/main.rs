@@ -36,7 +36,7 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["servers", "env"] => {
             let environment = set::kept_environment()?;
             say(environment
-                .context("no servers are up: `cargo xtask servers up`")?
+                .context("no servers are running; start them with `cargo xtask servers up`")?
                 .trim_end());
             Ok(())
         }

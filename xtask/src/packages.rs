@@ -10,11 +10,11 @@ use crate::servers::process;
 use crate::servers::programs::{find, library, postgres_bin, testbed};
 
 /// Keeps package scripts from starting services. Its comment distinguishes it from the
-/// administrator's own.
+/// administrator's own file.
 const POLICY: &str = "#!/bin/sh\n# Made by Dyno's `cargo xtask test`; safe to remove.\nexit 101\n";
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
-/// The tests start the ssh server themselves: unless it was installed before, it must not listen
-/// after the machine's next boot. Debian's unit and script look for this file.
+/// The tests start the ssh server themselves. Unless it was installed before, it must not listen
+/// after the machine's next boot. Debian's unit and script check for this file.
 const SSH_SERVER: &str = "openssh-server";
 const SSH_STAYS_OFF: &str = "/etc/ssh/sshd_not_to_be_run";
 const SSH_STAYS_OFF_TEXT: &str =
@@ -40,7 +40,7 @@ pub fn missing() -> Vec<&'static str> {
             Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists(),
             "mariadb-plugin-rocksdb",
         ),
-        // Turns syncs into no-ops.
+        // Makes syncs do nothing.
         (library("libeatmydata.so").is_some(), "libeatmydata1"),
         (program("sysbench"), "sysbench"),
         (program("valgrind"), "valgrind"),
@@ -72,7 +72,7 @@ pub fn missing() -> Vec<&'static str> {
     absent.map(|(_, package)| package).collect()
 }
 
-/// Installs the packages in one transaction, as root or with sudo, without starting services.
+/// Installs the packages in one transaction, as root or with sudo. Does not start services.
 ///
 /// # Errors
 /// This is not Debian, there is no way to become root, or apt-get fails; the error has its output.
@@ -93,7 +93,7 @@ pub fn install(log_folder: &Path) -> Result<()> {
         );
     }
     apt_get(log_folder, &["update"])?;
-    // Only now is the PostgreSQL version known.
+    // The version of PostgreSQL is not known before this point.
     let mut arguments = vec!["install", "-y", "--no-install-recommends"];
     arguments.extend(missing());
     if arguments.contains(&SSH_SERVER) {
@@ -137,13 +137,13 @@ fn is_available(package: &str) -> bool {
 fn apt_get(log_folder: &Path, arguments: &[&str]) -> Result<()> {
     let mut command = as_root("env");
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
-    // Another package manager may be running, as on machines that have just booted.
+    // Another package manager may be running, for example on a machine that has just booted.
     command.args(["-o", "DPkg::Lock::Timeout=600"]);
     command.args(arguments);
     logged(&mut command, &log_folder.join("apt.log"))
 }
 
-/// Runs a command with its output in a file; an error contains the end of the file.
+/// Runs a command with its output in a file. The error contains the end of that file.
 pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<()> {
     let what = format!("{command:?}").replace('"', "");
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
@@ -163,7 +163,7 @@ pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<()> {
     bail!("{what}\nfailed ({status}):\n{end}")
 }
 
-/// Writes a system file, through a folder that this user may write to.
+/// Writes a system file by way of a folder that this user may write to.
 fn put(path: &str, text: &str, mode: &str, folder: &Path) -> Result<()> {
     let draft: PathBuf = folder.join("draft");
     fs::write(&draft, text).with_context(|| format!("cannot write {}", draft.display()))?;
@@ -172,7 +172,7 @@ fn put(path: &str, text: &str, mode: &str, folder: &Path) -> Result<()> {
     run(&mut install)
 }
 
-/// The policy that package scripts query before they start a service.
+/// The policy file that package scripts read before they start a service.
 struct Policy {
     ours: bool,
 }
@@ -181,7 +181,7 @@ impl Policy {
     fn enforce(folder: &Path) -> Result<Self> {
         let there = Path::new(POLICY_PATH);
         if there.exists() {
-            // From an aborted run, or else from the administrator, who takes precedence.
+            // The file is from an aborted run, or else the administrator's, which must stay.
             let ours = fs::read_to_string(there).is_ok_and(|text| text == POLICY);
             return Ok(Self { ours });
         }

@@ -1,5 +1,5 @@
-//! MySQL, which Debian ships only in its unstable suite, and the newest PostgreSQL: unpacked into a
-//! separate tree, together with every library they need, including libc. The machine's package
+//! MySQL, which Debian has only in its unstable suite, and the newest PostgreSQL. They are unpacked
+//! into a separate tree with every library that they need, including libc. The machine's package
 //! database is not touched.
 
 use std::fs;
@@ -22,19 +22,19 @@ const PROGRAMS: [&str; 4] = [
     "usr/bin/mysqldump",
 ];
 
-/// The location of the tree: `folder/root`, with apt's files next to it.
+/// Where the tree is: `folder/root`, with apt's files in `folder`.
 pub struct Tree {
     folder: PathBuf,
 }
 
 impl Tree {
-    /// A tree in this folder, which may or may not exist yet.
+    /// A tree in this folder, which need not exist yet.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Whether it has a server that runs. The tree cannot be moved: its programs contain the paths
-    /// of its libraries.
+    /// Whether the tree has a server that runs. The tree cannot be moved, because its programs
+    /// contain the paths of its libraries.
     pub fn is_ready(&self) -> bool {
         let runs = |program: PathBuf, arguments: &[&str]| {
             let output = Command::new(program).args(arguments).output();
@@ -56,7 +56,7 @@ impl Tree {
     /// Downloads and unpacks everything again.
     ///
     /// # Errors
-    /// The mirror cannot be reached or lacks the packages; the error has apt's output.
+    /// The mirror cannot be reached, or lacks the packages. The error contains apt's output.
     pub fn fetch(&self) -> Result<()> {
         if !Path::new(KEYRING).exists() {
             bail!("{KEYRING} is missing: install the package debian-archive-keyring");
@@ -67,7 +67,7 @@ impl Tree {
         for name in ["lists/partial", "cache/archives/partial", "state", "root"] {
             fs::create_dir_all(self.folder.join(name)).with_context(|| self.failed("create"))?;
         }
-        // An empty package database makes apt fetch every dependency.
+        // With an empty package database, apt fetches every dependency.
         fs::write(self.folder.join("state/status"), "")?;
         let source = format!("deb [signed-by={KEYRING}] {} sid main\n", mirror());
         fs::write(self.folder.join("sources.list"), source)?;
@@ -89,11 +89,11 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes the programs run on this machine, with the tree's loader and libraries. It needs
+    /// Makes the programs run on this machine with the loader and libraries of the tree. Needs
     /// patchelf.
     ///
     /// # Errors
-    /// patchelf fails, or the result does not run.
+    /// patchelf fails, or the programs do not run.
     pub fn patch(&self) -> Result<()> {
         let (libraries, loader) = self.loader()?;
         let postgres = self
@@ -142,7 +142,7 @@ impl Tree {
             format!("Dir::Cache={}", at("cache")),
             "Acquire::Languages=none".to_owned(),
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
-            // A mirror's copy of the suite's index may be older than its validity.
+            // The mirror's index of the suite may have expired.
             "Acquire::Check-Valid-Until=false".to_owned(),
             "APT::Install-Recommends=false".to_owned(),
         ];
@@ -150,7 +150,7 @@ impl Tree {
             command.args(["-o", &option]);
         }
         if process::is_root() {
-            // apt's own unprivileged user may not enter this folder.
+            // apt's unprivileged user may not be able to enter this folder.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
         command
@@ -177,18 +177,18 @@ impl Tree {
         command.arg("-x").arg(deb).arg(self.root());
         let output = command.output().context("cannot run dpkg-deb")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("dpkg-deb cannot unpack {}:\n{said}", deb.display());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            bail!("dpkg-deb cannot unpack {}:\n{stderr}", deb.display());
         }
         Ok(())
     }
 
-    /// The tree's libraries and its program loader.
+    /// The libraries of the tree, and its program loader.
     fn loader(&self) -> Result<(PathBuf, PathBuf)> {
         let (folder, name) = match std::env::consts::ARCH {
             "x86_64" => ("x86_64-linux-gnu", "ld-linux-x86-64.so.2"),
             "aarch64" => ("aarch64-linux-gnu", "ld-linux-aarch64.so.1"),
-            other => bail!("it is not known how to run Debian sid's MySQL on {other}"),
+            other => bail!("cannot run Debian sid's MySQL on {other}"),
         };
         let libraries = self.root().join("usr/lib").join(folder);
         let loader = libraries.join(name);
@@ -199,7 +199,7 @@ impl Tree {
     }
 }
 
-/// The machine's own Debian mirror, else Debian's.
+/// The Debian mirror of this machine, or else Debian's own.
 fn mirror() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let debian = release.lines().any(|line| line == "ID=debian");
@@ -209,7 +209,7 @@ fn mirror() -> String {
     found.unwrap_or("http://deb.debian.org/debian").to_owned()
 }
 
-/// The first mirror in apt's source lists, in either of their formats.
+/// The first mirror in apt's source lists, in either format.
 fn first_mirror(sources: &str) -> Option<&str> {
     sources.lines().find_map(|line| {
         let mut words = line.split_whitespace();

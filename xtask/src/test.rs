@@ -1,4 +1,4 @@
-//! The test command: all checks and tests, against real servers.
+//! The test command: runs all checks and tests against real servers.
 
 use std::fs;
 use std::num::NonZero;
@@ -21,8 +21,8 @@ use crate::servers::{Kind, programs};
 use crate::sid::Tree;
 use crate::{dist, packages, repository, say, tidy};
 
-/// Installs missing packages, starts servers, and runs every check and every test. The servers are
-/// stopped in any case, unless `keep_servers` is set.
+/// Installs missing packages, starts servers, and runs every check and test. Stops the servers in
+/// any case, unless `keep_servers` is set.
 ///
 /// # Errors
 /// The first stage that fails.
@@ -40,7 +40,7 @@ pub fn run(keep_servers: bool) -> Result<()> {
     let checked = check(&stages, &set.environment()?);
     if keep_servers {
         set.keep()?;
-        say("The servers stay: `cargo xtask servers env` tells where, `… down` ends them.");
+        say("Still running: `cargo xtask servers env` prints where, `… down` stops them.");
     } else {
         stages.run("stop servers", || {
             drop(set);
@@ -52,10 +52,10 @@ pub fn run(keep_servers: bool) -> Result<()> {
     Ok(())
 }
 
-/// Installs packages and fetches MySQL, if they are missing.
+/// Installs packages and fetches MySQL if they are missing.
 ///
 /// # Errors
-/// A server cannot be installed, with the reason.
+/// A server cannot be installed; the error says why.
 pub fn install() -> Result<()> {
     print_testbed();
     let testbed = testbed();
@@ -69,7 +69,7 @@ pub fn install() -> Result<()> {
     if tree.is_ready() {
         return packages::install(&testbed);
     }
-    // The servers' user must be able to enter, whatever the umask was.
+    // The servers' user must be able to enter, no matter what the umask was.
     fs::set_permissions(&testbed, fs::Permissions::from_mode(0o755))?;
     packages::install(&testbed)?;
     tree.fetch()?;
@@ -81,7 +81,7 @@ fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     cargo("fmt --all --check")?;
     stages.run("tidy", || tidy::enforce(&repository()))?;
     stages.run("fetch the release's tools", dist::build::install_tools)?;
-    // The optimisation of the release across crates uses one CPU for minutes.
+    // Link-time optimisation of the release uses one CPU for minutes.
     stages.both(
         || release(stages),
         || {
@@ -92,28 +92,28 @@ fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
     cargo(TESTS)
 }
 
-/// Without the examples, which clippy checks.
+/// Without the examples, which clippy checks anyway.
 const TESTS: &str = "test --workspace --all-features --tests";
 
 fn release(stages: &Stages) -> Result<()> {
     let mut build = dist::build::command()?;
-    // Two bars on one terminal overwrite each other.
+    // Two progress bars in one terminal overwrite each other.
     build.env("CARGO_TERM_PROGRESS_WHEN", "never");
     stages.command("build the release", &mut build)?;
     stages.run("strip the release", dist::build::finish)?;
     stages.run("pack the release", dist::pack)
 }
 
-/// Most end-to-end tests wait for servers, so two of them per CPU run at a time; those that measure
-/// run one at a time.
+/// Most end-to-end tests wait for servers, so run two of them per CPU. Tests that measure run one
+/// at a time.
 fn test_threads() -> usize {
     2 * thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs stages and prints their durations.
+/// Runs stages and prints how long they take.
 struct Stages {
     interrupted: Arc<AtomicBool>,
-    /// A stage failed while another one ran.
+    /// Whether a stage has failed while another one was running.
     failed: AtomicBool,
     started_ns: u64,
 }
@@ -144,7 +144,7 @@ impl Stages {
         result
     }
 
-    /// Runs two sequences of stages at the same time. The failure of one ends the other.
+    /// Runs two sequences of stages at the same time. If one fails, the other is ended.
     fn both(
         &self,
         one: impl FnOnce() -> Result<()> + Send,
@@ -153,7 +153,7 @@ impl Stages {
         let first = OnceLock::new();
         let note = |result: Result<()>| {
             if let Err(error) = result {
-                // The other sequence then fails as well, which is not the reason.
+                // The other sequence then fails as well, but that is not the reason.
                 let _ = first.set(error);
                 self.failed.store(true, Ordering::Relaxed);
             }
@@ -169,7 +169,7 @@ impl Stages {
         let mut command = crate::cargo();
         command.args(words.split(' '));
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        // Code that is compiled once does not need gigabytes for the next time.
+        // Code that is compiled only once does not need gigabytes of incremental data.
         if std::env::var_os("CARGO_INCREMENTAL").is_none() {
             command.env("CARGO_INCREMENTAL", "0");
         }
@@ -182,8 +182,8 @@ impl Stages {
         self.run(name, || self.finish(command))
     }
 
-    /// Runs a command until it exits. An interruption, or a failure at the same time, ends it and
-    /// all its descendants.
+    /// Runs a command until it exits. Ends the command and all of its descendants if the user
+    /// interrupts it, or if another stage fails meanwhile.
     fn finish(&self, command: &mut Command) -> Result<()> {
         let mut child = command
             .process_group(0)

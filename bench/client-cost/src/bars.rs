@@ -9,7 +9,7 @@ pub(crate) struct Bar {
     pub name: &'static str,
     /// The limit, in the figure's unit.
     pub limit: f64,
-    /// Whether the limit is a maximum, else a minimum.
+    /// Whether the limit is a maximum (true) or a minimum.
     pub at_most: bool,
 }
 

@@ -14,10 +14,10 @@ use dyno_sys::process::{Cpu, pin, wait_with_usage};
 use crate::options::Options;
 use crate::tool::{NullEndpoint, Protocol, Tool};
 
-/// Longer than any run; a program that exceeds it hangs.
+/// Longer than any run, so that a program that exceeds it must be hanging.
 const RUN_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// The options, the scratch folder, and the problems so far.
+/// The options, the scratch folder, and the problems found so far.
 pub(crate) struct Bench {
     /// The command line.
     pub options: Options,
@@ -29,7 +29,7 @@ pub(crate) struct Bench {
     problems: RefCell<Vec<String>>,
 }
 
-/// The result of a program.
+/// What a program printed, and what it cost.
 pub(crate) struct Outcome {
     /// Its standard output.
     pub report: String,
@@ -68,7 +68,7 @@ impl Bench {
         })
     }
 
-    /// Records a problem, which makes the whole program fail at its end.
+    /// Records a problem, which makes the whole program fail in the end.
     pub(crate) fn problem(&self, problem: String) {
         crate::say(&format!("client-cost: PROBLEM: {problem}"));
         self.problems.borrow_mut().push(problem);
@@ -97,7 +97,7 @@ impl Bench {
         self.root.join("bench/scripts").join(name)
     }
 
-    /// The tools of `wanted` that speak the protocol and run. Reports each broken one once.
+    /// Those of the `wanted` tools that speak the protocol and run. Reports each broken tool once.
     pub(crate) fn tools(&self, wanted: &[Tool], protocol: Protocol) -> Vec<Tool> {
         let wanted = wanted.iter().copied();
         wanted
@@ -117,7 +117,7 @@ impl Bench {
         if self.missing.borrow().contains(&tool) {
             return false;
         }
-        // The floor has no version, but it is built with this program.
+        // The floor has no version, because it is built together with this program.
         let works = match tool {
             Tool::Floor => self.path(tool).exists(),
             _ => self.version(tool).is_some_and(|line| !line.is_empty()),
@@ -163,7 +163,7 @@ impl Bench {
 
     /// Starts a null server on the server's core.
     pub(crate) fn null_server(&self, protocol: Protocol) -> Result<NullServer> {
-        // PostgreSQL's clients look for this name in a directory.
+        // PostgreSQL's clients look for a socket of this name in a directory.
         let socket = self.work.path().join(".s.PGSQL.5432");
         let mut command = Command::new(self.beside.join("null-server"));
         command.args(["--protocol", protocol.name(), "--socket"]);
@@ -187,7 +187,7 @@ impl Bench {
     }
 }
 
-/// A null server, killed on drop.
+/// A null server, which is killed when this is dropped.
 pub(crate) struct NullServer {
     child: Child,
     protocol: Protocol,
@@ -195,7 +195,7 @@ pub(crate) struct NullServer {
 }
 
 impl NullServer {
-    /// Its socket.
+    /// The socket to connect to.
     pub(crate) fn endpoint(&self) -> NullEndpoint<'_> {
         NullEndpoint {
             protocol: self.protocol,

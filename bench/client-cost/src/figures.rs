@@ -1,4 +1,4 @@
-//! Figures: medians with their spread.
+//! Figures: medians and how much they spread.
 
 use dyno_stats::median;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
-    /// What the figure measures; bars refer to it by this name.
+    /// What the figure measures. Bars refer to a figure by this name.
     pub name: String,
     /// `ratio`, `µs`, `instructions`, `KiB`.
     pub unit: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Figure {
 /// The result of a section.
 #[derive(Default)]
 pub(crate) struct Section {
-    /// Medians.
+    /// The medians.
     pub figures: Vec<Figure>,
     /// Every single measurement.
     pub samples: Vec<Value>,
@@ -47,7 +47,7 @@ impl Section {
         });
     }
 
-    /// Adds the median of the per-round ratios, for rounds present in both series.
+    /// Adds the median of the ratios of each round, for the rounds that both series have.
     pub(crate) fn add_ratio(&mut self, name: String, over: &[f64], under: &[f64]) {
         let ratios: Vec<f64> = over.iter().zip(under).map(|(a, b)| a / b).collect();
         self.add(name, "ratio", &ratios);

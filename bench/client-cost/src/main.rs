@@ -64,7 +64,7 @@ fn run(options: Options) -> anyhow::Result<Vec<String>> {
             ));
         }
         results::write(&bench, name, &section, disturbed)?;
-        // After each section, so that an interrupted run keeps its results.
+        // Write after each section, so that an interrupted run keeps its results.
         markdown::write(&bench)?;
     }
     Ok(bench.into_problems())

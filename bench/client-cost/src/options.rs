@@ -26,7 +26,7 @@ usage: client-cost [options]
   --pgsql-user NAME     [postgres]
   --build yes|no        build Dyno, the null server and the floor first [yes]";
 
-/// Debian's `pgbench` in `PATH` is a Perl wrapper, and its cost would be measured too.
+/// Debian's `pgbench` in `PATH` is a Perl wrapper, which would be measured as well.
 const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
 
 /// The parsed command line.

@@ -1,10 +1,10 @@
-//! Check that the machine was otherwise idle during a measurement.
+//! Checks that the machine was otherwise idle during a measurement.
 
 use anyhow::{Context, Result};
 use dyno_core::Clock;
 use dyno_sys::process::{Cpu, ticks_per_second};
 
-/// The limit for unmarked figures, in cores: a tenth of one of the two cores in use.
+/// Figures are marked above this limit in cores: a tenth of one of the two cores in use.
 pub(crate) const OTHERS_CORES_MAX: f64 = 0.1;
 
 /// The start of a measurement.

@@ -11,7 +11,7 @@ use crate::figures::{Figure, Section};
 use crate::quiet::Disturbed;
 use crate::tool::Tool;
 
-/// Writes the result of a section, with the data needed to judge and repeat it.
+/// Writes the result of a section, with everything needed to judge and repeat it.
 pub(crate) fn write(
     bench: &Bench,
     name: &str,

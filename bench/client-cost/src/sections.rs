@@ -33,7 +33,7 @@ pub(crate) const SECTIONS: &[&str] = &[
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::Mysql, Protocol::Postgres];
 
-/// Runs a section.
+/// Runs one section.
 pub(crate) fn run(name: &str, bench: &Bench) -> Result<Section> {
     match name {
         "point-select" => point_select::run(bench),
@@ -58,7 +58,7 @@ struct Series {
 
 impl Series {
     /// Measures the tools in turn, round after round. A tool that fails is reported as a problem
-    /// and left out of later rounds.
+    /// and skipped in later rounds.
     fn alternate(
         bench: &Bench,
         what: &str,
@@ -97,7 +97,7 @@ impl Series {
             .map_or(&[], |(_, values)| values)
     }
 
-    /// Adds each tool's figure, then the ratios of the pairs.
+    /// Adds the figure of each tool, and then the ratios of the pairs.
     fn report(
         &self,
         section: &mut Section,

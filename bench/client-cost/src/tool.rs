@@ -1,4 +1,4 @@
-//! Start each load generator with the same work, and parse its report.
+//! Starts each load generator with the same work, and parses its report.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::bench::Bench;
 /// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// A minimal client: the lowest possible cost of a point select.
+    /// A minimal client, which shows the lowest possible cost of a point select.
     Floor,
     /// Dyno.
     Dyno,
@@ -20,7 +20,7 @@ pub(crate) enum Tool {
     Pgbench,
 }
 
-/// A protocol; also a kind of null server.
+/// A protocol, and the null server that speaks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// MySQL's.
@@ -54,7 +54,7 @@ impl NullEndpoint<'_> {
 }
 
 impl Tool {
-    /// Its name in the figures.
+    /// The name in the figures.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::Floor => "floor",
@@ -64,12 +64,12 @@ impl Tool {
         }
     }
 
-    /// Whether it speaks a protocol.
+    /// Whether the load generator speaks a protocol.
     pub(crate) fn speaks(self, protocol: Protocol) -> bool {
         self != Tool::Pgbench || protocol == Protocol::Postgres
     }
 
-    /// Prepared point selects in `sessions` sessions.
+    /// A run of prepared point selects in `sessions` sessions.
     pub(crate) fn point_select(
         self,
         bench: &Bench,
@@ -90,7 +90,7 @@ impl Tool {
         }
     }
 
-    /// A pgbench script, with prepared statements.
+    /// A run of a pgbench script with prepared statements.
     pub(crate) fn pgbench_script(
         bench: &Bench,
         script: &str,
@@ -101,7 +101,7 @@ impl Tool {
         pgbench(bench, script, endpoint, sessions, limit)
     }
 
-    /// A sysbench script, without its command word. Only for Dyno and sysbench.
+    /// A sysbench script without the command word, for Dyno and sysbench only.
     pub(crate) fn script(
         self,
         bench: &Bench,
@@ -110,7 +110,7 @@ impl Tool {
         limit: Limit,
     ) -> Command {
         let mut command = Command::new(bench.path(self));
-        // Section `recording` measures the cost of recording.
+        // The section `recording` measures what recording costs.
         command.env("DYNO_RESULTS", "none");
         if self == Tool::Dyno {
             command.args(["sysbench", "--workers=1"]);
@@ -136,7 +136,7 @@ impl Tool {
 }
 
 impl Protocol {
-    /// Its name on the command lines of the null server and the floor.
+    /// The name on the command lines of the null server and the floor.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Protocol::Mysql => "mysql",

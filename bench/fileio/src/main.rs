@@ -1,7 +1,7 @@
-//! Compare random reads of Dyno, fio and sysbench: requests per second and CPU time per request,
+//! Compares random reads of Dyno, fio and sysbench: requests per second and CPU time per request,
 //! with the same engine, depth, size and files, in turn.
 //!
-//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS [ENGINE]]]]`: the folder is on the
+//! `cargo run --release -p fileio-cost [FOLDER [SECONDS [ROUNDS [ENGINE]]]]`: FOLDER is on the
 //! device to read and needs 1 GiB of space; ENGINE is `sync`, `libaio` or `io_uring`. Build Dyno
 //! first: `cargo build --release -p dyno`.
 //!
@@ -31,9 +31,9 @@ use serde_json::Value;
 const FILES: u32 = 4;
 const SIZE_MIB: u32 = 1024;
 
-/// A comparison.
+/// What to compare.
 struct Case {
-    /// The engine's names in Dyno and in fio.
+    /// The names of the engine in Dyno and in fio.
     engines: (&'static str, &'static str),
     depth: u32,
     block: u32,
@@ -62,7 +62,8 @@ struct Figures {
     per_s: f64,
     /// CPU time of the process per request, in microseconds, including start-up.
     cpu_us: f64,
-    /// The user-mode part: the tool's own cost, since the kernel does the same work for each tool.
+    /// The part in user mode. This is the tool's own cost, because the kernel does the same work
+    /// for each.
     user_us: f64,
 }
 
@@ -131,7 +132,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Runs a case in this many rounds, with the tools in turn; every other round reverses the
+    /// Runs a case for this many rounds, with the tools in turn. Every other round reverses the
     /// order.
     fn compare(&self, case: &Case, rounds: u32) -> Result<String> {
         let (mut ours, mut fios, mut sysbenchs) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! Measure a coordinator's cost for many agents: `fleet-scale [AGENTS] [SECONDS] [OPERATIONS]
+//! Measures what many agents cost a coordinator: `fleet-scale [AGENTS] [SECONDS] [OPERATIONS]
 //! [EVENTS]`.
 //!
-//! The agents, their loads and the bus are simulated in virtual time; the coordinator is the real
-//! one. Its CPU time and memory are counted separately from theirs.
+//! The agents, their loads and the bus are simulated in virtual time, but the coordinator is real.
+//! Its CPU time and memory are counted separately from theirs.
 
 mod memory;
 mod message;
@@ -19,7 +19,7 @@ static MEMORY: memory::Counted = memory::Counted;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Observations during the simulation.
+/// What the simulation observes.
 #[derive(Default)]
 struct Observations {
     intervals: u64,

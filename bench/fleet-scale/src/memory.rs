@@ -1,4 +1,5 @@
-//! Memory of the coordinator alone: allocated during its turns and not yet freed.
+//! Counts the memory of the coordinator alone: what is allocated during its turns and not yet
+//! freed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,19 +8,19 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicU64 = AtomicU64::new(0);
 static HIGHEST: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of the head before each block, which says whether the block counts. Keeps the largest
-/// usual alignment.
+/// Bytes of the head in front of each block, which stores whether the block counts. Preserves the
+/// largest usual alignment.
 const HEAD: usize = 16;
 
 /// The system's allocator, with counters.
 pub(crate) struct Counted;
 
-/// Whether to count allocations from now on.
+/// Turns counting on or off for the allocations that follow.
 pub(crate) fn count(counts: bool) {
     COUNTS.store(counts, Relaxed);
 }
 
-/// Bytes in use by the coordinator.
+/// Bytes that the coordinator has in use.
 pub(crate) fn live() -> u64 {
     LIVE.load(Relaxed)
 }

@@ -1,4 +1,4 @@
-//! The size of a message with an interval, and the cost of handling it.
+//! The size of a message with an interval, and what it costs to handle.
 
 use dyno_core::clock::thread_cpu;
 use dyno_core::interval::SparseInterval;
@@ -7,10 +7,10 @@ use dyno_fleet::message::{Body, Message, PROTOCOL, Record};
 use dyno_fleet::names::{AgentName, RunId};
 use dyno_fleet::simulation::{Load, recorded};
 
-/// Repetitions.
+/// How often each step is repeated.
 const ROUNDS: u64 = 200;
 
-/// The lines of the table.
+/// The lines of the table that is printed.
 pub(crate) fn sizes(
     events: u32,
     operations: u32,

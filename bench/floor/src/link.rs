@@ -1,4 +1,4 @@
-//! Blocking exchange of messages, for log-in and prepare.
+//! Exchanges messages blockingly, to log in and to prepare.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ pub(crate) fn read_until(
     }
 }
 
-/// An error for an unexpected answer or the server's own error.
+/// The error for an unexpected answer, or for one in which the server reports an error.
 pub(crate) fn refused(doing: &str, answer: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(answer).replace(|symbol: char| symbol.is_control(), " ");
     io::Error::other(format!("{doing}: the server answered `{}`", text.trim()))

@@ -1,7 +1,7 @@
-//! The floor: the cost of a point select for a client that only speaks the protocol.
+//! The floor: what a point select costs a client that only speaks the protocol.
 //!
-//! One thread, edge-triggered epoll, one write and one read per query, a prepared statement with a
-//! changing id, and a check that every answer is complete. No script, no latencies, no statistics.
+//! One thread, edge-triggered epoll, one write and one read per query, a prepared statement whose
+//! id changes, and a check that every answer is complete. No script, no latencies, no statistics.
 
 mod link;
 mod mysql;
@@ -21,7 +21,7 @@ use dyno_sys::{Args, Cpu, Epoll, Interest};
 const USAGE: &str = "usage: floor --protocol mysql|postgres --socket PATH --sessions N \
 (--queries N | --time SECONDS)\n       floor --ticks PER_SECOND --time SECONDS\n";
 
-/// Maximum bytes per read; a longer answer is a server error.
+/// Maximum bytes per read. Only a server error is longer.
 const READ_BYTES: usize = 4096;
 
 /// The range of the ids.
@@ -38,7 +38,7 @@ trait Protocol: Sized {
     /// Whether `answer` is complete.
     ///
     /// # Errors
-    /// It is a server error, or longer than one answer.
+    /// The answer is an error of the server, or longer than one answer.
     fn is_whole(answer: &[u8]) -> io::Result<bool>;
 }
 
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(error) => error,
     };
-    // A closed stderr is ignored.
+    // Ignore a closed stderr.
     let _ = write!(io::stderr(), "floor: {error}\n{USAGE}");
     ExitCode::FAILURE
 }
@@ -96,7 +96,7 @@ fn run() -> Result<(), String> {
 struct Client<P> {
     stream: UnixStream,
     protocol: P,
-    /// The start of an incomplete answer.
+    /// The first bytes of an answer that is incomplete.
     partial: Vec<u8>,
 }
 
@@ -135,8 +135,8 @@ fn drive<P: Protocol>(socket: &str, sessions: usize, limit: Limit) -> io::Result
     )
 }
 
-/// Keeps one query in flight per session until the limit, waits for the last answers and returns
-/// their number.
+/// Keeps one query in flight per session until the limit, waits for the last answers, and returns
+/// how many there were.
 fn closed_loop<P: Protocol>(
     epoll: &mut Epoll,
     clients: &mut [Client<P>],
@@ -171,7 +171,7 @@ impl<P: Protocol> Client<P> {
     fn send(&mut self, id: u32) -> io::Result<()> {
         let mut request = [0; 64];
         let length = self.protocol.request(id, &mut request);
-        // A request is far smaller than an empty socket's buffer.
+        // A request is far smaller than the empty buffer of a socket.
         match send(self.stream.as_raw_fd(), &request[..length])? == length {
             true => Ok(()),
             false => Err(io::Error::other("the socket took only a part of a request")),
@@ -199,7 +199,7 @@ impl<P: Protocol> Client<P> {
     }
 }
 
-/// xorshift random numbers.
+/// Random numbers by xorshift.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! The MySQL protocol's binary point select.
+//! The binary point select of MySQL's protocol.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ const TYPE_LONG: u8 = 3;
 /// A connection with its prepared statement.
 pub(crate) struct Session {
     statement: [u8; 4],
-    /// Parameter types are sent only with the first execution.
+    /// Whether the parameter types were sent, which only the first execution does.
     typed: bool,
 }
 
@@ -36,7 +36,7 @@ impl crate::Protocol for Session {
             return Err(refused("USE sbtest", &answer));
         }
         stream.write_all(&packet(0, STATEMENT))?;
-        // The statement, its parameter and its column.
+        // The answer describes the statement, its parameter and its column.
         let answer = read_until(stream, |bytes| match bytes.get(4) {
             Some(0xff) => Err(refused("prepare", bytes)),
             _ => Ok(packets_in(bytes) == Some(3)),

@@ -1,4 +1,4 @@
-//! The PostgreSQL protocol's extended point select.
+//! The extended point select of PostgreSQL's protocol.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use crate::link::{read_until, refused};
 
 const STATEMENT: &[u8] = b"s\0SELECT c FROM sbtest1 WHERE id=$1\0\0\x01\0\0\0\x17";
-/// Bind to statement `s` one binary int4, results in text; Execute; Sync. The id is at [`ID_AT`].
+/// Bind one binary int4 to statement `s`, results as text; Execute; Sync. The id is at [`ID_AT`].
 const REQUEST: &[u8] = b"B\0\0\0\x17\0s\0\0\x01\0\x01\0\x01\0\0\0\x04\0\0\0\0\0\0\
 E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
 const ID_AT: usize = 18;

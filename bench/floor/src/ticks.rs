@@ -1,11 +1,11 @@
-//! The lateness of a thread that only polls the clock: a lower bound for any open loop on this
-//! core.
+//! How late a thread is that only polls the clock: a lower bound for any open loop on this core.
 
 use std::io::{self, Write};
 
 use dyno_core::Clock;
 
-/// Polls for this many due times a second and prints the 99.9th percentile and maximum lateness.
+/// Polls for this many due times a second, and prints how late they were: the 99.9th percentile and
+/// the maximum.
 ///
 /// # Errors
 /// The result cannot be written.

@@ -1,7 +1,7 @@
-//! Compare the load of `dyno prepare tpcc` with single-row INSERTs of the same rows: rows per
+//! Compares the load of `dyno prepare tpcc` with single-row INSERTs of the same rows: rows per
 //! second on the same server, in the same number of sessions, in turn.
 //!
-//! `cargo run --release -p tpcc-load URL…`: databases that may be overwritten, e.g.
+//! `cargo run --release -p tpcc-load URL…`: the URLs name databases that may be overwritten, e.g.
 //! `mysql://root@db1/bench`. Build Dyno first with `cargo build --release -p dyno`, or set
 //! `DYNO_BIN`.
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const USAGE: &str =
     "usage: tpcc-load [--sessions N] [--shrink N] [--rounds N] [--results FILE] URL…";
 
-/// Rows per transaction of [`Way::Transactions`]: about as many as Dyno sends at once.
+/// Rows per transaction of [`Way::Transactions`], about as many as Dyno sends at once.
 const COMMIT_ROWS: u32 = 1000;
 
 /// The ways to load the tables.
@@ -64,13 +64,13 @@ fn main() -> Result<()> {
     };
     let results = json!({
         "section": "tpcc-load",
-        "date": said_by("date", &["+%F"])?,
+        "date": first_line("date", &["+%F"])?,
         "command": format!(
             "cargo run --release -p tpcc-load -- --sessions {} --shrink {} --rounds {} URL…",
             bench.sessions, bench.shrink, bench.rounds
         ),
-        "kernel": said_by("uname", &["-r"])?,
-        "cores": said_by("nproc", &[])?,
+        "kernel": first_line("uname", &["-r"])?,
+        "cores": first_line("nproc", &[])?,
         "servers": servers,
     });
     let text = serde_json::to_string_pretty(&results)? + "\n";
@@ -167,8 +167,7 @@ impl Bench {
         Ok(json!({ "server": server, "ways": ways }))
     }
 
-    /// Rows per second of a load, from before the tables are created until they are ready for a
-    /// run.
+    /// Rows per second of a load, from before the tables are created until they are ready to use.
     fn load(&self, way: Way, url: &str) -> Result<f64> {
         let single = self.scripts.join("tpcc_single_rows.lua");
         let single = single.to_str().context("an odd path")?;
@@ -187,20 +186,20 @@ impl Bench {
             .lines()
             .rev()
             .find_map(|line| line.split_once("Loaded "));
-        let mut words = line.context("dyno told no time")?.1.split_whitespace();
+        let mut words = line.context("dyno printed no time")?.1.split_whitespace();
         let rows: f64 = words.next().context("no rows")?.parse()?;
         let seconds: f64 = words.nth(2).context("no seconds")?.parse()?;
         ensure!(rows > 0.0 && seconds > 0.0, "nothing was loaded: {output}");
         Ok(rows / seconds)
     }
 
-    /// The output of a Dyno command, stdout and stderr.
+    /// The output of a Dyno command on stdout and stderr.
     fn command(&self, command: &str, workload: &str, url: &str, more: &[&str]) -> Result<String> {
         let shrink = self.shrink.to_string();
         let mut dyno = Command::new(&self.dyno);
         dyno.args([command, workload, "--shrink", &shrink, "--target", url]);
         if command == "prepare" {
-            // The same rows each time.
+            // Load the same rows each time.
             dyno.args(["--seed", "1"]);
         }
         if command == "run" {
@@ -228,7 +227,7 @@ impl Bench {
     }
 }
 
-/// The spread over several rounds.
+/// How much the rounds spread.
 struct Spread {
     median: f64,
     low: f64,
@@ -254,7 +253,7 @@ impl Spread {
 }
 
 /// The first line that a program prints.
-fn said_by(program: &str, words: &[&str]) -> Result<String> {
+fn first_line(program: &str, words: &[&str]) -> Result<String> {
     let output = Command::new(program).args(words).output();
     let output = output.with_context(|| format!("cannot run {program}"))?;
     let text = String::from_utf8_lossy(&output.stdout);

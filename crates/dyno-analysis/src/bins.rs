@@ -4,32 +4,32 @@ use dyno_core::interval::Counters;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::IntervalSummary;
 
-/// An interval is whole from this share of the usual length on; several short ones make a second
-/// from this share of a second on.
+/// An interval is whole if it lasts at least this share of the usual length. Several short
+/// intervals make a second if together they last at least this share of one.
 const WHOLE: f64 = 0.9;
-/// Tolerance when comparing times, in seconds: recorded times are rounded.
+/// Tolerance for comparing times, in seconds, because recorded times are rounded.
 pub const ROOM_S: f64 = 1e-3;
 
 /// One interval of the measurement, or several short ones that together last a second.
 #[derive(Clone, Debug, Default)]
 pub struct Bin {
-    /// Its end, in seconds since the start of the measurement.
+    /// The end, in seconds since the start of the measurement.
     pub at_s: f64,
-    /// Its length in seconds.
+    /// The length in seconds.
     pub length_s: f64,
-    /// The fewest sessions that ran in it; `None` if unknown.
+    /// The fewest sessions that ran at the same time; `None` if unknown.
     pub sessions: Option<u32>,
-    /// Counters within it.
+    /// The counters.
     pub counters: Counters,
-    /// Events within it; unlike `counters`, not rounded if the log printed rates.
+    /// Events. Unlike `counters`, these are not rounded if the log printed rates.
     pub events: f64,
-    /// Statements within it, also not rounded.
+    /// Statements, which are not rounded, either.
     pub statements: f64,
-    /// Events due but not begun at its end; `None` if unknown.
+    /// Events that were due but had not begun at the end; `None` if unknown.
     pub backlog: Option<u64>,
-    /// Events in flight at its end; `None` if unknown.
+    /// Events in flight at the end; `None` if unknown.
     pub concurrency: Option<u32>,
-    /// The lowest requested percentile; the largest value of the intervals in the bin.
+    /// The lowest percentile that was requested, as the largest value of the intervals in the bin.
     pub latency_ms: Option<f64>,
 }
 
@@ -39,13 +39,13 @@ impl Bin {
         self.events / self.length_s
     }
 
-    /// Its start, in seconds since the start of the measurement.
+    /// The start, in seconds since the start of the measurement.
     pub fn from_s(&self) -> f64 {
         self.at_s - self.length_s
     }
 }
 
-/// The length of the measurement: from its summary, or to the end of the last interval.
+/// The length of the measurement, from the summary or else to the end of the last interval.
 pub fn length_s(run: &RunRecord) -> f64 {
     let stated = run.summary.as_ref().map(|summary| summary.measured_s);
     let last = || run.intervals.iter().map(|interval| interval.at_s);
@@ -56,7 +56,7 @@ pub fn length_s(run: &RunRecord) -> f64 {
         .max(0.0)
 }
 
-/// The measurement in whole bins of at least a second, without warm-up, grace and truncated bins.
+/// The measurement in bins of at least a second, without the warm-up, the grace and truncated bins.
 pub fn of(run: &RunRecord) -> Vec<Bin> {
     let length_s = length_s(run);
     let mut bins: Vec<Bin> = Vec::new();

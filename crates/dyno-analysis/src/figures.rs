@@ -9,8 +9,8 @@ use dyno_stats::intervals::mean_interval_correlated;
 use crate::bins::{self, Bin};
 use crate::stalls;
 
-/// The figures of a run that are known, and the percentiles of its summary; each with its value,
-/// and its standard error over the value, if known.
+/// The figures of a run that are known, and the percentiles of its summary. Each comes with its
+/// value and, if known, with its standard error divided by the value.
 pub fn of(run: &RunRecord, summary: &RunSummary) -> Vec<(NamedFigure, f64, Option<f64>)> {
     let seconds: Vec<f64> = bins::of(run).iter().map(Bin::events_per_s).collect();
     let stalls = stalls::of_run(run).ok();
@@ -40,7 +40,7 @@ pub fn of(run: &RunRecord, summary: &RunSummary) -> Vec<(NamedFigure, f64, Optio
     named.chain(percentiles).filter_map(known).collect()
 }
 
-/// The standard error of the mean second, relative to the mean.
+/// The standard error of the mean of all seconds, relative to the mean.
 fn standard_error(seconds: &[f64]) -> Option<f64> {
     let bounds = mean_interval_correlated(seconds, 0.95)?;
     let mean = dyno_stats::mean(seconds).filter(|mean| *mean > 0.0)?;

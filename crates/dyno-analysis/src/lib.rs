@@ -1,5 +1,5 @@
-//! Figures derived from a run's measurements, computed in one place for everything that shows,
-//! judges or compares them.
+//! Figures that are derived from the measurements of a run. They are computed in one place for
+//! everything that shows, judges or compares runs.
 //!
 //! # Where to change what
 //!

@@ -1,11 +1,12 @@
-//! A search for the highest load that keeps a promise: its parameters, trials and result.
+//! A search for the highest load that keeps a promise such as `p99 < 10 ms`: its parameters, trials
+//! and result.
 
 use dyno_core::record::{Fact, RunRecord};
 use dyno_stats::Bounds;
 use dyno_stats::search::{self as stats, Class, Outcome, Purpose, SearchSummary};
 use serde::Serialize;
 
-/// The quantity that a search varies.
+/// What a search varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
@@ -19,7 +20,7 @@ pub enum Searched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
-    /// The bounds are within the width, and the lower one is confirmed.
+    /// The bounds are close enough, and the lower one is confirmed.
     Found,
     /// The greatest allowed load kept the promise.
     Ceiling,
@@ -27,9 +28,9 @@ pub enum SearchEnd {
     Floor,
     /// No load was confirmed.
     Unconfirmed,
-    /// The load generator was the limit.
+    /// The load generator, not the server, was the limit.
     Refused,
-    /// The allowed number of trials did not decide it.
+    /// The trials that were allowed did not decide it.
     Exhausted,
     /// The user ended it.
     Interrupted,
@@ -50,7 +51,7 @@ impl From<stats::Ending> for SearchEnd {
     }
 }
 
-/// Two loads.
+/// A range of loads.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
     /// The smaller.
@@ -68,7 +69,7 @@ impl From<Bounds> for Range {
     }
 }
 
-/// The judgement of a load, or of a trial.
+/// What was decided about a load, or about a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -76,22 +77,22 @@ pub enum Judgement {
     Keeps,
     /// It broke the promise.
     Breaks,
-    /// A load with too few trials to decide.
+    /// A load with too few trials for a decision.
     Undecided,
     /// A trial that says nothing about the server.
     Void,
 }
 
-/// A load with its votes.
+/// A load and its votes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadVotes {
     /// Events per second, or sessions.
     pub load: f64,
     /// Its final judgement.
     pub judged: Judgement,
-    /// Votes for the promise kept.
+    /// Votes that the promise was kept.
     pub good: usize,
-    /// Votes for the promise broken.
+    /// Votes that the promise was broken.
     pub bad: usize,
     /// Confirming trials that kept it.
     pub confirmed: usize,
@@ -101,10 +102,10 @@ pub struct LoadVotes {
     pub goodput_per_s: Option<f64>,
 }
 
-/// A trial: a recorded run.
+/// A trial, which is a recorded run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchTrial {
-    /// From 1.
+    /// The number of the trial, from 1.
     pub number: usize,
     /// The run's number in the results file; `None` if it is not recorded.
     pub run: Option<i64>,
@@ -118,7 +119,7 @@ pub struct SearchTrial {
     pub late_share: Option<f64>,
     /// Events that ended, per second.
     pub events_per_s: f64,
-    /// Why it is void, or what it broke other than the promise of the first percentile; may be
+    /// Why it is void, or what it broke apart from the promise of the first percentile. May be
     /// empty.
     pub why: String,
 }
@@ -136,7 +137,7 @@ pub struct ClimbStep {
     pub late_share: f64,
 }
 
-/// The parameters of a search: its promise, and how reliable the answer must be.
+/// The parameters of a search: the promise, and how reliable the answer must be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchPlan {
     /// The level of the factor `search` of its runs.
@@ -147,7 +148,7 @@ pub struct SearchPlan {
     pub server: String,
     /// For display, e.g. `p99 < 10 ms`.
     pub promise: String,
-    /// The varied quantity.
+    /// What is varied.
     pub searched: Searched,
     /// Sessions that share the open loop's events; `None` in a closed loop.
     pub sessions: Option<u32>,
@@ -177,13 +178,13 @@ pub struct SearchResult {
     pub plan: SearchPlan,
     /// Why it ended.
     pub ending: SearchEnd,
-    /// Details in words; may be empty.
+    /// Details in words. May be empty.
     pub why: String,
     /// The highest load that keeps the promise.
     pub lower: Option<f64>,
-    /// The smallest load that misses it.
+    /// The smallest load that breaks the promise.
     pub upper: Option<f64>,
-    /// The lower bound from the votes, before it was confirmed or refuted.
+    /// The lower bound from the votes alone, before it was confirmed or refuted.
     pub voted: Option<f64>,
     /// The plausible range of the limit.
     pub plausible: Option<Range>,
@@ -197,17 +198,17 @@ pub struct SearchResult {
     pub trials: Vec<SearchTrial>,
     /// The closed-loop runs that gave the starting point.
     pub climb: Vec<ClimbStep>,
-    /// Warnings about the result; whole sentences.
+    /// Warnings about the result, in whole sentences.
     pub warnings: Vec<String>,
-    /// Its total time, in seconds.
+    /// How long the search took, in seconds.
     pub elapsed_s: f64,
 }
 
-/// The version of the JSON.
+/// The version of the JSON format.
 pub const SCHEMA_VERSION: u32 = 1;
 
 impl SearchResult {
-    /// Combines the result of a search with the data of its trials, which are in the same order.
+    /// Combines the result of a search with the data of its trials. Both lists have the same order.
     pub fn of(plan: SearchPlan, found: &SearchSummary, trials: Vec<SearchTrial>) -> Self {
         let lower = found.lower.map(|bound| bound.load);
         let goodput_per_s = match plan.searched {
@@ -267,7 +268,7 @@ impl SearchResult {
     }
 }
 
-/// The fact with a search's answer.
+/// The name of the fact that contains a search's answer.
 pub const ANSWER: &str = "search.answer";
 
 /// The answer of the search to which all of these runs belong, if there is one.
@@ -282,10 +283,10 @@ pub fn answer_of(runs: &[RunRecord]) -> Option<&str> {
     runs.iter().all(same).then_some(answer)
 }
 
-/// The factor with a search's name as its level.
+/// The name of the factor that contains a search's name.
 pub const FACTOR: &str = "search";
 
-/// A value in its JSON form.
+/// A value as JSON writes it.
 fn word(value: &impl Serialize) -> String {
     let json = serde_json::to_value(value).unwrap_or_default();
     json.as_str().unwrap_or_default().to_owned()
@@ -312,7 +313,7 @@ impl LoadVotes {
             bad: tried.bad,
             confirmed: tried.confirmed,
             broken: tried.broken,
-            // 0 with too few measurements.
+            // The value is 0 if there are too few measurements.
             goodput_per_s: tried
                 .goodput
                 .filter(|goodput| searched == Searched::Rate && *goodput > 0.0),

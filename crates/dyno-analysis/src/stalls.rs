@@ -1,15 +1,15 @@
 //! The definition of a stall, shared by the verdict, the reports, comparisons and the results file.
 //!
 //! A second *moved* if its rate is more than [`STALL_SHARE`] of the rate of the second in which the
-//! median event ended. The *level* is the median of the seconds that moved: a run that was stalled
-//! for most of its time also has a level. A second is *stalled* if its rate is at most
-//! [`STALL_SHARE`] of the level. A silence no longer than the shortest event is not a stall: if
-//! sessions run in step, no event ends for that long. The verdict stores its stalls with the run
-//! ([`of_run`]), and the view `where_did_it_stall` of the results file reads it.
+//! median event ended. The *level* is the median of the seconds that moved, so even a run that was
+//! stalled most of the time has a level. A second is *stalled* if its rate is at most
+//! [`STALL_SHARE`] of the level. A silence no longer than the shortest event is not a stall,
+//! because no event ends for that long if sessions run in step. The verdict stores its stalls with
+//! the run ([`of_run`]), and the view `where_did_it_stall` of the results file reads them.
 //!
-//! A silence that the load generator recorded to the millisecond ([`EventKind::Stall`]) replaces
-//! such seconds, or is added to them if it covers no whole second. Seconds in which the generator
-//! itself was frozen ([`EventKind::Frozen`]) are not stalls of the target.
+//! If the load generator recorded a silence to the millisecond ([`EventKind::Stall`]), it replaces
+//! the stalled seconds. If it covers no whole second, it is added to them. Seconds in which the
+//! generator itself was frozen ([`EventKind::Frozen`]) are not stalls of the target.
 
 mod run_stalls;
 
@@ -21,37 +21,39 @@ pub use run_stalls::{RunStalls, of_run};
 
 use crate::bins::Bin;
 
-/// The fewest whole seconds that define a level.
+/// The fewest whole seconds that have a level.
 pub const SECONDS_MIN: usize = 5;
-/// The fewest bins, however long: of two, one may be the stall.
+/// The fewest bins, however long. Out of two, one may be the stall.
 const BINS_MIN: usize = 3;
 
-/// Below this rate a second without an event may be chance: with twenty Poisson arrivals per second
-/// it is one in a hundred million.
+/// Below this rate, a second without an event may be chance. With twenty Poisson arrivals per
+/// second, that is one in a hundred million.
 pub const LEVEL_MIN_PER_S: f64 = 20.0;
 
-/// A worker that was away from its sockets for this long held up its sessions, in milliseconds: ten
-/// times the scheduling delay on a crowded host. Blocking scripts and frozen machines reach it.
+/// A worker that does not serve its sockets for this long delays its sessions. It is given in
+/// milliseconds, and is ten times the scheduling delay on a crowded host. Blocking scripts and
+/// frozen machines reach it.
 pub const WORKER_STALL_MS: f64 = 500.0;
 
-/// A silence in the load generator's clock, without the end of a statement, is a stall from this
-/// length on, in seconds; disks and schedulers occasionally cause shorter ones.
+/// If no statement ended in a silence by the load generator's clock, it is a stall from this length
+/// on, in seconds. Disks and schedulers occasionally cause shorter silences.
 pub const SILENCE_MIN_S: f64 = 0.2;
 
-/// Shorter silences are also stalls from this length on, in seconds, if together they take
-/// [`SHORT_SHARE`] of the time: one may be chance, many are not.
+/// Shorter silences are stalls from this length on, in seconds, if together they take
+/// [`SHORT_SHARE`] of the time. One of them may be chance, but many are not.
 pub const SHORT_MIN_S: f64 = 0.05;
 
-/// The share of the time from which short silences count, 0 to 1.
+/// The share of the time, 0 to 1, from which short silences count.
 pub const SHORT_SHARE: f64 = 0.1;
 
-/// The number of events that would have ended during a stall: with fewer, a silence may be chance.
+/// A silence is a stall only if this many events would have ended in it. Otherwise it may be
+/// chance.
 pub const SILENCE_EVENTS_MIN: f64 = 50.0;
 
-/// This many seconds at the end of a run may be a new level.
+/// If this many seconds at the end of a run are low, they may be a new level.
 const NEW_LEVEL_MIN: usize = 3;
 
-/// Gaps between silences are equal if they differ by at most this share.
+/// Gaps between silences count as equal if they differ by at most this share.
 const SAME_GAP: f64 = 0.2;
 
 const GAPS_MIN: usize = 4;
@@ -59,12 +61,12 @@ const GAPS_MIN: usize = 4;
 /// The second in which the generator froze may have begun this long before, in seconds.
 const FROZEN_ROOM_S: f64 = 1.0;
 
-/// A silence longer than this changes the rate of a second, in seconds.
+/// A silence longer than this, in seconds, changes the rate of a second.
 const CUT_S: f64 = 0.05;
 
-/// The length from which a silence is a stall, in seconds. `silent_s` are the lengths of all
-/// silences, `measured_s` the length of the measurement, `mean_per_s` the events per second
-/// including silences.
+/// The length in seconds from which a silence is a stall. `silent_s` are the lengths of all
+/// silences, `measured_s` is the length of the measurement, and `mean_per_s` is the events per
+/// second including silences.
 pub fn shortest_s(silent_s: &[f64], measured_s: f64, mean_per_s: f64) -> f64 {
     let many_s = SILENCE_EVENTS_MIN / mean_per_s.max(f64::MIN_POSITIVE);
     let short_s = SHORT_MIN_S.max(many_s);
@@ -78,16 +80,17 @@ pub fn shortest_s(silent_s: &[f64], measured_s: f64, mean_per_s: f64) -> f64 {
 /// The stalls of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stalls {
-    /// Events per second of the seconds that moved.
+    /// The median rate of the seconds that moved, in events per second.
     pub level_per_s: f64,
-    /// When nothing ended, in time order: silences, and consecutive stalled seconds without an
-    /// exact time.
+    /// The times when nothing ended, in order: silences, and consecutive stalled seconds whose
+    /// exact time is unknown.
     pub spans: Vec<Span>,
     /// The spans known to the millisecond.
     pub silences: Vec<Span>,
-    /// Consecutive stalled seconds in which the generator itself was frozen; not in `spans`.
+    /// Consecutive stalled seconds in which the generator itself was frozen. They are not in
+    /// `spans`.
     pub own: Vec<Span>,
-    /// The length of the stalled whole seconds, without the generator's own.
+    /// The length of the stalled whole seconds, except the generator's own.
     pub whole_s: f64,
     /// The length of the measurement's whole seconds.
     pub measured_s: f64,
@@ -95,8 +98,8 @@ pub struct Stalls {
     pub period_s: Option<f64>,
     /// Which of the run's whole seconds are stalled.
     pub stalled: Vec<bool>,
-    /// Which say nothing about the rate: stalled ones, and those cut by a silence or a freeze of
-    /// the generator, unless they are half of all.
+    /// Which seconds say nothing about the rate: stalled ones, and those that a silence or a freeze
+    /// of the generator interrupts. None, if that would be half of all seconds.
     pub set_aside: Vec<bool>,
 }
 
@@ -109,7 +112,7 @@ pub struct Span {
     pub to_s: f64,
 }
 
-/// The shortest event and statement.
+/// The shortest event and the shortest statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shortest {
     /// An event, in seconds.
@@ -119,8 +122,8 @@ pub struct Shortest {
 }
 
 impl Shortest {
-    /// From a run's summary: the shortest event, or the mean if that is unknown. 0 if both
-    /// are unknown.
+    /// The shortest event in the summary of a run, or the mean if that is unknown, or 0 if both are
+    /// unknown.
     pub fn of(run: &RunRecord) -> Self {
         let Some(summary) = run.summary.as_ref().filter(|one| one.service.count > 0) else {
             return Self::default();
@@ -153,7 +156,7 @@ impl Span {
         self.to_s - self.from_s
     }
 
-    /// The length covered by other, non-overlapping spans.
+    /// The length that other spans cover. These must not overlap.
     fn covered_s(&self, others: &[Self]) -> f64 {
         let shared = |other: &Self| other.to_s.min(self.to_s) - other.from_s.max(self.from_s);
         others.iter().map(|other| shared(other).max(0.0)).sum()
@@ -165,7 +168,8 @@ impl Span {
 }
 
 impl Stalls {
-    /// Drops spans no longer than an event: if sessions run in step, no event ends for that long.
+    /// Drops spans no longer than an event, because no event ends for that long if sessions run in
+    /// step.
     fn beyond(mut self, shortest: Shortest, bins: &[Bin]) -> Self {
         let known = self.spans.len() + self.silences.len();
         let silences = std::mem::take(&mut self.silences);
@@ -197,14 +201,14 @@ impl Stalls {
 
     /// The total length in seconds.
     pub fn stalled_s(&self) -> f64 {
-        // An empty sum is -0.0.
+        // `sum()` of an empty list is -0.0.
         self.spans
             .iter()
             .map(Span::length_s)
             .fold(0.0, |a, b| a + b)
     }
 
-    /// The length of the longest in seconds, 0 without any.
+    /// The length of the longest span in seconds, or 0 without spans.
     pub fn longest_s(&self) -> f64 {
         self.spans.iter().map(Span::length_s).fold(0.0, f64::max)
     }
@@ -214,7 +218,7 @@ impl Stalls {
         (self.stalled_s() / self.measured_s).min(1.0)
     }
 
-    /// The values, one for each whole second, without the seconds that are set aside.
+    /// The values of whole seconds, without the seconds that are set aside.
     pub fn moving(&self, values: &[f64]) -> Vec<f64> {
         let with = values.iter().zip(&self.set_aside);
         with.filter(|(_, aside)| !**aside)
@@ -242,7 +246,7 @@ impl fmt::Display for TooLittle {
     }
 }
 
-/// The stalls of whole seconds and recorded events.
+/// Determines the stalls from whole seconds and recorded events.
 ///
 /// # Errors
 /// [`TooLittle`] if they cannot be determined.
@@ -253,7 +257,7 @@ pub fn of_bins(bins: &[Bin], events: &[Event], shortest: Shortest) -> Result<Sta
         found => found?,
     };
     let frozen = spans(events, EventKind::Frozen, bins);
-    // The second in which the freeze began ended late, and short.
+    // The second in which the freeze began ended late, and has few events.
     let with_room: Vec<Span> = (frozen.iter())
         .map(|span| Span {
             from_s: span.from_s - FROZEN_ROOM_S,
@@ -295,7 +299,8 @@ fn set_aside(bins: &[Bin], found: &Stalls, still: &[&[Span]]) -> Vec<bool> {
     with.map(|(bin, stalled)| *stalled || cut(bin)).collect()
 }
 
-/// Whether at least half of the seconds are set aside: the rest would not be representative.
+/// Whether at least half of the seconds are set aside, so that the rest would not be
+/// representative.
 fn is_most(aside: &[bool]) -> bool {
     aside.iter().filter(|aside| **aside).count() * 2 >= aside.len()
 }
@@ -322,7 +327,7 @@ fn period_of(silences: &[Span]) -> Option<f64> {
     (gaps.len() >= GAPS_MIN && alike * 4 >= gaps.len() * 3).then_some(usual)
 }
 
-/// A run with known silences but too few whole seconds.
+/// A run whose silences are known, but that has too few whole seconds.
 fn of_silences(bins: &[Bin], silences: &[Span]) -> Stalls {
     let measured_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
     let events: u64 = bins.iter().map(|bin| bin.counters.events).sum();
@@ -341,7 +346,7 @@ fn of_silences(bins: &[Bin], silences: &[Span]) -> Stalls {
 }
 
 fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
-    // The intervals of a log may be many seconds long.
+    // The intervals of a log may last many seconds.
     let whole_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
     if whole_s.round() < SECONDS_MIN as f64 || bins.len() < BINS_MIN {
         return Err(TooLittle::Seconds(whole_s.round() as usize));
@@ -382,7 +387,7 @@ fn of_seconds(bins: &[Bin]) -> Result<Stalls, TooLittle> {
     })
 }
 
-/// Whether the run continues at a lower level: events end in each second until its end.
+/// Whether the run goes on at a lower level: events end in each second until its end.
 fn is_new_level(run: &dyno_stats::stalls::Run, bins: &[Bin]) -> bool {
     let seconds = &bins[run.start..run.start + run.length];
     let works = |bin: &Bin| bin.events_per_s() >= LEVEL_MIN_PER_S;

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 
 pub use dyno_core::interval::SAMPLES_BEYOND_MIN;
 
-/// Buckets of a distribution per decade. Their bounds are the same in every summary, so that the
+/// Buckets of a distribution per decade. Every summary has the same bounds, so that the
 /// distributions of two runs can be overlaid.
 pub const BUCKETS_PER_DECADE: f64 = 10.0;
 
@@ -35,8 +35,8 @@ pub fn service(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
 /// Response times: from the scheduled start to the end of each event. Empty in a closed loop, which
 /// has no schedule.
 pub fn response(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
-    // Recording counts clipped service times only. The histogram's top bucket holds the values
-    // beyond its bound, and at most the last thousandth below it.
+    // Recording counts only service times that were clipped. The top bucket of the histogram has
+    // the values beyond its bound, and at most the last thousandth below it.
     let clipped = if latencies.response_ns_max > LATENCY_NS_MAX {
         latencies.response.count_at(LATENCY_NS_MAX)
     } else {
@@ -54,10 +54,10 @@ pub fn response(latencies: &Latencies, percents: &[f64]) -> LatencySummary {
     )
 }
 
-/// The percentiles of a histogram of nanoseconds with known exact extremes. Each is the smallest
-/// recorded latency that this share of the samples does not exceed, to the histogram's three
-/// digits, and `None` with fewer than [`SAMPLES_BEYOND_MIN`] samples below or beyond it. The 0th
-/// and the 100th are the exact extremes.
+/// The percentiles of a histogram of nanoseconds whose exact extremes are known. Each is the
+/// smallest recorded latency that this share of the samples does not exceed, to the three digits of
+/// the histogram. It is `None` if fewer than [`SAMPLES_BEYOND_MIN`] samples are below it or beyond
+/// it. The 0th and the 100th are the exact extremes.
 pub fn percentiles(
     histogram: &Histogram<u64>,
     min_ns: u64,
@@ -88,7 +88,7 @@ pub fn percentiles(
         .collect()
 }
 
-/// Rates of the events that ended within a measurement of `measured_s` seconds.
+/// The rates of the events that ended within a measurement of `measured_s` seconds.
 pub fn rates(counters: &Counters, measured_s: f64) -> Rates {
     let per_s = |count: u64| {
         if measured_s > 0.0 {
@@ -106,7 +106,7 @@ pub fn rates(counters: &Counters, measured_s: f64) -> Rates {
 }
 
 /// A named operation. `in_window` counts those that ended within the measurement of `measured_s`
-/// seconds; response times are recorded in an open loop.
+/// seconds. Response times are recorded in an open loop.
 pub fn operation(
     name: &str,
     sums: Option<&OperationInterval>,
@@ -133,7 +133,7 @@ pub fn operation(
     }
 }
 
-/// The totals of one session in a whole run.
+/// The totals of one session over a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionTotal {
     /// Events that ended and count.
@@ -142,7 +142,7 @@ pub struct SessionTotal {
     pub busy_ns: Nanos,
 }
 
-/// How evenly sessions were served.
+/// How evenly the sessions were served.
 pub fn fairness(sessions: &[SessionTotal]) -> Fairness {
     let (events_mean, events_stddev) = spread(sessions.iter().map(|s| s.events as f64));
     let (time_mean_s, time_stddev_s) = spread(sessions.iter().map(|s| s.busy_ns as f64 / NS_PER_S));
@@ -156,8 +156,8 @@ pub fn fairness(sessions: &[SessionTotal]) -> Fairness {
     }
 }
 
-/// One interval of a measurement that began at `origin`. Latencies are response times if any were
-/// recorded (an open loop), otherwise service times.
+/// An interval of a measurement that began at `origin`. The latencies are response times if any
+/// were recorded (in an open loop), and otherwise service times.
 pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> IntervalSummary {
     let latencies = &interval.latencies;
     let (histogram, min_ns, max_ns) = if latencies.response.is_empty() {
@@ -192,11 +192,11 @@ pub fn interval(interval: &Interval, origin: Nanos, percents: &[f64]) -> Interva
 pub struct Exact {
     /// The sum.
     pub sum: u64,
-    /// The smallest; `u64::MAX` without any.
+    /// The smallest; `u64::MAX` without values.
     pub min: u64,
     /// The largest.
     pub max: u64,
-    /// The number beyond the histogram's bound.
+    /// How many are beyond the bound of the histogram.
     pub clipped: u64,
 }
 
@@ -223,8 +223,8 @@ pub fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> La
     }
 }
 
-/// The distribution in logarithmic buckets, without empty ends. A bin of the histogram is counted
-/// in the bucket of its middle, which blurs the bounds by less than a thousandth.
+/// The distribution in logarithmic buckets, without empty ones at its ends. A bin of the histogram
+/// counts in the bucket of its middle, which blurs the bounds by less than a thousandth.
 pub fn buckets(histogram: &Histogram<u64>) -> Vec<Bucket> {
     let index_of = |ns: u64| (BUCKETS_PER_DECADE * (ns.max(1) as f64).log10()).floor() as usize;
     let bound_ms = |index: usize| 10f64.powf(index as f64 / BUCKETS_PER_DECADE) / NS_PER_MS;
@@ -256,7 +256,7 @@ fn spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
         return (0.0, 0.0);
     }
     let mean = values.clone().sum::<f64>() / count as f64;
-    // In two passes: the sum of squares loses precision when sessions are alike.
+    // Two passes, because a sum of squares loses precision when sessions are alike.
     let variance = values.map(|v| (v - mean).powi(2)).sum::<f64>() / count as f64;
     (mean, variance.sqrt())
 }

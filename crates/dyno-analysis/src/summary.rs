@@ -13,14 +13,14 @@ use dyno_core::threshold::Threshold;
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
 
-/// The warning for a run without an end.
+/// The warning about a run without an end.
 pub const UNFINISHED: &str = "The run did not finish: its process died, or it is still running.";
 
-/// The warning for an imported log without totals or length.
+/// The warning about an imported log without totals or length.
 const NO_TOTALS: &str = "the log does not show how much was done in what time";
 
-/// The summary of a recorded run, including the parts stored in separate tables, except the
-/// intervals, which may be many. For an unfinished run, it is rebuilt from the intervals.
+/// The summary of a recorded run, including what is stored in separate tables, except for the
+/// intervals, which may be many. For an unfinished run, the summary is rebuilt from the intervals.
 pub fn recorded(run: &RunRecord, file: &str) -> RunSummary {
     let mut summary = match &run.summary {
         Some(summary) => summary.clone(),
@@ -44,7 +44,7 @@ pub fn recorded(run: &RunRecord, file: &str) -> RunSummary {
     summary
 }
 
-/// Adds the outcomes of the `--fail-if` conditions to the summary.
+/// Adds the outcome of the `--fail-if` conditions to the summary.
 pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
     let conditions = conditions.iter().filter_map(|text| text.parse().ok());
     let held = conditions.map(|one: Threshold| one.judge(&summary));
@@ -53,10 +53,10 @@ pub fn held(mut summary: RunSummary, conditions: &[String]) -> RunSummary {
 }
 
 /// The summary of a run that has intervals, and perhaps latencies, but no end: its process died, or
-/// it is still running. Client cost, errors by code and the spread over sessions are known only at
-/// the end; they are missing, as a warning says.
+/// it is still running. The client's cost, errors by code and the spread over sessions are known
+/// only at the end; they are left out, and a warning says so.
 pub fn rebuild(run: &RunRecord) -> RunSummary {
-    // No figure includes the warm-up.
+    // No figure may include the warm-up.
     let measured = run.intervals.iter().filter(|one| one.at_s > ROOM_S);
     let measured: Vec<&IntervalSummary> = measured.collect();
     let event = run.operations.first();
@@ -64,7 +64,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     let (latencies, _) = merged(spans.filter(|span| span.to_s > ROOM_S));
     let measured_s = run.intervals.last().map_or(0.0, |last| last.at_s.max(0.0));
     RunSummary {
-        // The closest known time, for a run that was not imported.
+        // The closest known time, unless the run was imported.
         started_unix_s: (run.state != RunState::Imported).then_some(run.head.created_unix_s),
         end: match run.state {
             RunState::Interrupted => RunEnd::Interrupted,
@@ -85,7 +85,7 @@ pub fn rebuild(run: &RunRecord) -> RunSummary {
     }
 }
 
-/// The reason for the end, as recorded if the run failed without a summary.
+/// Why the run ended. This is the recorded reason if the run failed without a summary.
 fn why(run: &RunRecord) -> String {
     let mut events = run.events.iter().rev();
     let noted = events.find(|event| event.kind == EventKind::Note);
@@ -96,9 +96,9 @@ fn why(run: &RunRecord) -> String {
     }
 }
 
-/// The figures of these intervals, and of the latencies of the events in the same time, which may
-/// be unknown. Rates are over the time that the intervals cover, and not rounded if the log printed
-/// rates; the length is from the start of the first to the end of the last.
+/// The figures of these intervals, and of the latencies of the events in the same time, if known.
+/// Rates refer to the time that the intervals cover, and are not rounded if the log printed rates.
+/// The length is from the start of the first interval to the end of the last.
 pub fn of_intervals(
     head: &RunHead,
     drive: Option<&Drive>,
@@ -150,7 +150,7 @@ pub(crate) fn covered_s(intervals: &[&IntervalSummary]) -> f64 {
     lengths.fold(0.0, |sum, length_s| sum + length_s)
 }
 
-/// The merged latencies of these spans, and the time that they cover.
+/// The latencies of these spans, merged, and the time that they cover.
 pub(crate) fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f64) {
     let mut all = Latencies::default();
     let mut covered_s = 0.0;
@@ -167,15 +167,15 @@ pub(crate) fn merged<'a>(spans: impl Iterator<Item = &'a Span>) -> (Latencies, f
         all.service_ns_max = all.service_ns_max.max(span.service_ns_max);
     }
     if !all.response.is_empty() {
-        // Exact extremes are recorded for service times only; these are the histogram's.
+        // Exact extremes are recorded only for service times. These are the histogram's.
         (all.response_ns_min, all.response_ns_max) = (all.response.min(), all.response.max());
         all.response_ns_sum = (all.response.mean() * all.response.len() as f64) as u64;
     }
     (all, covered_s)
 }
 
-/// Figures of the latencies if only the percentiles of each interval are known: their median and
-/// the highest.
+/// Figures of the latencies if only the percentiles of each interval are known: the median and the
+/// highest of each.
 fn of_percentiles(intervals: &[&IntervalSummary]) -> Vec<Figure> {
     let all = intervals.iter().flat_map(|interval| &interval.percentiles);
     let mut percents: Vec<f64> = all.map(|percentile| percentile.percent).collect();

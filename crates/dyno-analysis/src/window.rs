@@ -1,4 +1,4 @@
-//! A part of a run as a separate run.
+//! Cuts a part out of a run. The part is a run as well.
 
 use dyno_core::catalogue::names;
 use dyno_core::plan::{Drive, Scheduled};
@@ -10,7 +10,8 @@ use crate::bins::{self, ROOM_S};
 use crate::summarize;
 use crate::summary::{covered_s, merged, of_intervals};
 
-/// A part of the measurement, in seconds from its start; without an end, to its end.
+/// A part of the measurement, in seconds from its start. Without an end, it goes to the end of the
+/// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
     /// Its start.
@@ -19,13 +20,13 @@ pub struct Window {
     pub to_s: Option<f64>,
 }
 
-/// Why a part of a run cannot be cut out.
+/// Why no part of a run can be cut out.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WindowError {
     /// The run has no intervals.
     #[error("the run has no recorded intervals, so no part of it can be shown separately")]
     NoIntervals,
-    /// It begins after the run's end.
+    /// The window begins after the end of the run.
     #[error("the window begins at {from_s} s, but the measurement is only {length_s:.0} s long")]
     Beyond {
         /// The window's start.
@@ -33,7 +34,7 @@ pub enum WindowError {
         /// The run's length.
         length_s: f64,
     },
-    /// It ends before it begins.
+    /// The window ends before it begins.
     #[error("the window ends at {to_s} s, which is not after its beginning at {from_s} s")]
     Backwards {
         /// The window's start.
@@ -41,7 +42,7 @@ pub enum WindowError {
         /// Its end.
         to_s: f64,
     },
-    /// It contains no whole interval.
+    /// The window contains no whole interval.
     #[error(
         "no whole interval between {from_s} and {to_s} s; the run's intervals are {usual_s} s long"
     )]
@@ -50,17 +51,17 @@ pub enum WindowError {
         from_s: f64,
         /// Its end.
         to_s: f64,
-        /// The usual length of an interval.
+        /// How long an interval usually is.
         usual_s: f64,
     },
 }
 
-/// The part of a run in the window, as a run: its times count from the first interval within, the
-/// time before is warm-up, and later records are left out. Findings are those of the whole run and
-/// must be computed again.
+/// Cuts out the part of a run in the window, as a run. Its times count from the first interval
+/// inside; the time before is warm-up, and later records are left out. The findings are those of
+/// the whole run and must be computed again.
 ///
 /// # Errors
-/// The window contains no interval.
+/// The window contains no whole interval.
 pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     let (from_s, to_s) = bounds(&run, window)?;
     let inside: Vec<&IntervalSummary> = run
@@ -92,7 +93,7 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     if let Some(drive) = &mut drive {
         let seconds = |s: f64| std::time::Duration::try_from_secs_f64(s.max(0.0));
         drive.warmup += seconds(origin).unwrap_or_default();
-        // A limit that was not reached within the window does not apply to it.
+        // A limit that is not reached within the window does not apply to it.
         drive.time = seconds(end - origin).ok();
         drive.events = None;
     }
@@ -106,7 +107,7 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     Ok(run)
 }
 
-/// The requested load within the window.
+/// Sets the requested load within the window.
 fn scheduled(drive: &mut Drive, (origin, end): (f64, f64)) {
     let Some(schedule) = drive.schedule.take() else {
         return;
@@ -143,7 +144,7 @@ fn within(span: &&Span, (origin, end): (f64, f64)) -> bool {
     span.from_s >= origin - ROOM_S && span.to_s <= end + ROOM_S
 }
 
-/// The summary of the window, without values counted only over the whole run.
+/// The summary of the window, without what is counted only over the whole run.
 fn summary(
     run: &RunRecord,
     drive: Option<&Drive>,
@@ -198,8 +199,8 @@ fn summary(
     }
 }
 
-/// The warnings of a part of a run of this length, with the time covered by intervals. `spanned_s`
-/// is the number of seconds with latencies, if any.
+/// The warnings about a part of a run of this length, with the time that its intervals cover.
+/// `spanned_s` is how many seconds have latencies, if any do.
 fn warnings(
     run: &RunRecord,
     (length_s, covered_s): (f64, f64),
@@ -253,7 +254,7 @@ fn operation_summary(
     )
 }
 
-/// The record with times counted from `origin`, without records after the end.
+/// The record with its times counted from `origin`, and without records after the end.
 fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
     run.intervals
         .retain(|interval| interval.at_s <= end + ROOM_S);
@@ -296,7 +297,7 @@ fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
     run
 }
 
-/// The values known only for the whole run.
+/// What is known only for the whole run.
 fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
     let gap = |what: &str, why: &str| NotObserved {
         what: what.to_owned(),

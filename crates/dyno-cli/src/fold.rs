@@ -1,10 +1,10 @@
-//! Wraps help for a terminal: continued lines are indented to their text.
+//! Wraps help to the width of a terminal, and indents continued lines to the column of their text.
 
-/// Minimum columns for the text next to its options; below that, it is not indented.
+/// The least width of the text column. If less is left, continued lines are not indented.
 const TEXT_MIN: usize = 24;
 
 /// Wraps the text at blanks to at most this many columns. Continued lines are indented to the last
-/// column of their line; columns are separated by two or more blanks.
+/// column of their line. Two or more blanks separate columns.
 pub(crate) fn fold(text: &str, width: usize) -> String {
     let mut folded = String::new();
     let mut column = 0;
@@ -12,7 +12,8 @@ pub(crate) fn fold(text: &str, width: usize) -> String {
         let line = line.trim_end_matches('\n');
         column = match last_column(line) {
             Some(own) => own,
-            // A long head may leave only one blank before the column of the lines above.
+            // If the head is long, a single blank may separate it from the column of the lines
+            // above.
             None if stands_at(line, column) => column,
             None => 0,
         };
@@ -36,22 +37,22 @@ pub(crate) fn fold(text: &str, width: usize) -> String {
     folded
 }
 
-/// The start, in columns, of the text after a line's last two blanks; `None` without such blanks,
-/// apart from the indent.
+/// The position of the text that follows the last two blanks of a line. `None` if the line has no
+/// two blanks apart from its indent.
 fn last_column(line: &str) -> Option<usize> {
     let begins = line.len() - line.trim_start().len();
     let blanks = line.rfind("  ").filter(|place| *place > begins)?;
     Some(line[..blanks].chars().count() + 2)
 }
 
-/// Whether a word begins at the column.
+/// Whether a word begins at this position.
 fn stands_at(line: &str, column: usize) -> bool {
     let mut before = line.chars().skip(column.saturating_sub(1));
     column > 0 && before.next() == Some(' ') && before.next().is_some_and(|c| c != ' ')
 }
 
-/// The part of a line that fits, up to a blank after column `after`, and the rest. A word that is
-/// too long remains whole.
+/// Splits a line at a blank after column `after`: the part that fits, and the rest. A word that is
+/// too long stays whole.
 fn broken(line: &str, width: usize, after: usize) -> (&str, &str) {
     if line.chars().count() <= width {
         return (line, "");

@@ -1,10 +1,10 @@
-//! Bulk loading: the contract between the generator of rows and the driver that sends them.
+//! Bulk loading: what the generator of rows and the driver that sends them must do.
 
 /// The row format that the driver wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkFormat {
-    /// `a\tb\tc\n`, NULL as `\N`, backslash escapes: what both PostgreSQL's COPY and MySQL's
-    /// LOAD DATA read by default.
+    /// `a\tb\tc\n`, with NULL as `\N` and backslash escapes. Both PostgreSQL's COPY and MySQL's
+    /// LOAD DATA read this by default.
     TabText,
     /// `('a',1),('b',2)` without a leading or trailing comma: the tail of a multi-row INSERT.
     SqlTuples,
@@ -13,12 +13,12 @@ pub enum BulkFormat {
 /// Produces rows on demand. The order of rows does not depend on the format, the number of calls or
 /// `max_bytes`.
 pub trait RowSource: Send {
-    /// Appends whole rows to `out`: at least one if any is left, then more until the appended bytes
-    /// reach `max_bytes`. Returns the number of rows appended; 0 means no row is left.
+    /// Appends whole rows to `out`: at least one if there are any left, and then more until
+    /// `max_bytes` were appended. Returns how many rows were appended; 0 means that none is left.
     fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64;
 
-    /// Whether the user has stopped the load. Connections that block while loading check this
-    /// between chunks and then fail; workers drop the others.
+    /// Whether the user has stopped the load. Connections that block while they load check this
+    /// between chunks, and fail then. Workers drop the others.
     fn stopped(&self) -> bool {
         false
     }
@@ -29,15 +29,16 @@ pub trait RowSource: Send {
         false
     }
 
-    /// Returns to the first row, so that a refused transfer can be repeated another way.
+    /// Returns to the first row, so that a transfer that was refused can be repeated in another
+    /// way.
     fn rewind(&mut self);
 }
 
 /// A table to load.
 pub struct BulkLoad {
-    /// Table name, already quoted as the target needs it (or a bare identifier).
+    /// The name of the table, quoted as the target needs it (or a bare identifier).
     pub table: String,
-    /// Column names, also quoted if needed.
+    /// The names of the columns, also quoted if needed.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Box<dyn RowSource>,

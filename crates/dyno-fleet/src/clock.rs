@@ -1,21 +1,22 @@
-//! Estimates offset and drift between the monotonic clocks of two hosts, with bounds. Without I/O:
-//! timestamps go in, a [`Relation`] comes out.
+//! Estimates the offset and the drift between the monotonic clocks of two hosts, with bounds. It
+//! reads no clock itself: it gets timestamps and returns a [`Relation`].
 //!
 //! A probe and its echo carry four timestamps (Cristian, "Probabilistic clock synchronization",
-//! 1989; RFC 5905, section 8). However the delay splits between the two directions, the true offset
-//! is within half of the round trip. The fastest exchange of each burst counts; the slope of a
-//! straight line through several bursts is the drift.
+//! 1989; RFC 5905, section 8). No matter how the delay divides between the two directions, the true
+//! offset is within half of the round trip. The fastest exchange of each burst counts, and a
+//! straight line through several bursts gives the drift.
 
 use dyno_core::clock::Nanos;
 
-/// Assumed drift of a clock before it is measured, as a share: the largest correction in RFC 5905
-/// (`MAXFREQ`).
+/// The drift of a clock that is assumed before it is measured, as a share: the largest correction
+/// in RFC 5905 (`MAXFREQ`).
 pub const DRIFT_MAX: f64 = 500e-6;
 
 /// How much a measured drift may change over time: the tolerance of RFC 5905 (`PHI`).
 pub const WANDER: f64 = 15e-6;
 
-/// Maximum number of bursts: two hours at one every ten seconds. Then every second one is dropped.
+/// The most bursts: two hours with one burst every ten seconds. After that, every second one is
+/// dropped.
 const BURSTS_MAX: usize = 720;
 
 /// A probe and its echo.
@@ -38,13 +39,13 @@ pub struct Reading {
     pub at: Nanos,
     /// Theirs minus ours, in nanoseconds.
     pub offset_ns: i64,
-    /// The round-trip time without the time at the peer, in nanoseconds. The true offset is within
-    /// half of it.
+    /// The round-trip time in nanoseconds, without the time spent at the peer. The true offset is
+    /// within half of it.
     pub delay_ns: u64,
 }
 
 impl Exchange {
-    /// The reading; `None` if the timestamps are inconsistent, as from a hostile peer.
+    /// The reading. `None` if the timestamps contradict each other, as those of a hostile peer may.
     pub fn reading(self) -> Option<Reading> {
         let round = self.returned.checked_sub(self.sent)?;
         let held = self.answered.checked_sub(self.received)?;
@@ -97,12 +98,12 @@ impl Estimator {
         true
     }
 
-    /// The relation of the clocks according to completed bursts; `None` before the first.
+    /// The relation of the clocks according to the completed bursts. `None` before the first.
     pub fn relation(&self) -> Option<Relation> {
         let (first, last) = (self.bursts.first()?, self.bursts.last()?);
         let count = self.bursts.len() as f64;
         let slowest = self.bursts.iter().map(|burst| burst.delay_ns).max()?;
-        // Relative to the first one, so that doubles are exact to the nanosecond.
+        // Compute relative to the first one, so that doubles are exact to the nanosecond.
         let points: Vec<(f64, f64)> = self
             .bursts
             .iter()
@@ -120,11 +121,11 @@ impl Estimator {
             .map(|(t, offset)| (t - mid_t) * (offset - mid_offset))
             .sum();
         let span = last.at.saturating_sub(first.at) as f64;
-        // If the delays alone could explain a steeper slope than any clock has, the slope is
-        // unknown.
+        // If the delays alone could explain a slope that is steeper than that of any clock, the
+        // slope is unknown.
         let known = slowest as f64 <= span * DRIFT_MAX && spread > 0.0;
         let drift = if known { common / spread } else { 0.0 };
-        // Without a slope use the last burst, which includes the drift since the first.
+        // Without a slope, use the last burst, which includes the drift since the first.
         let (t, offset) = match known {
             true => (mid_t, mid_offset),
             false => *points.last()?,
@@ -160,7 +161,7 @@ pub struct Relation {
     pub at: Nanos,
     /// Theirs minus ours at that time, in nanoseconds.
     pub offset_ns: i64,
-    /// How much faster theirs is, as a share: 1e-6 is a microsecond a second.
+    /// How much faster their clock is, as a share: 1e-6 is a microsecond per second.
     pub drift: f64,
     /// The largest distance of a burst from the line, in nanoseconds.
     pub residual_ns: u64,
@@ -203,7 +204,7 @@ impl Relation {
             .saturating_add(1)
     }
 
-    /// Whether the drift was measured; if not, there was too little time.
+    /// Whether the drift was measured. If not, there was too little time for that.
     pub fn has_drift(&self) -> bool {
         self.known
     }
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn four_stamps_give_offset_and_delay() {
-        // 30 µs out, 10 µs at the peer, 50 µs back; their clock is 1 s ahead.
+        // 30 µs to get there, 50 µs to get back, and 10 µs in between. Their clock is 1 s ahead.
         let exchange = Exchange {
             sent: 5_000_000,
             received: 1_005_030_000,
@@ -238,7 +239,7 @@ mod tests {
             returned: 2 * SECOND + 40_000,
         };
         assert_eq!(exchange.reading().unwrap().offset_ns, -1_000_000_000);
-        // An echo cannot precede its probe, or stay at the peer for longer than the whole exchange.
+        // An echo cannot precede its probe, nor be held for longer than the whole exchange.
         for (sent, received, answered, returned) in [
             (5, 0, 0, 4),
             (0, 9, 8, 10),
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// An exchange at `at`, if theirs is `offset + at * (1 + drift)`.
+    /// An exchange at `at` if their clock shows `offset + at * (1 + drift)`.
     fn exchange(at: u64, offset: i64, drift: f64, there: u64, back: u64) -> Exchange {
         let theirs = |ours: u64| {
             let gained = (ours as f64 * drift).round() as i64;
@@ -290,7 +291,7 @@ mod tests {
         let mut estimator = Estimator::default();
         for burst in 1..=12 {
             let at = burst * 10 * SECOND;
-            // The fastest exchange is symmetric: the line is exact.
+            // The fastest exchange is symmetric, so the line is exact.
             estimator.take(exchange(at, -(SECOND as i64), 11e-6, 30_000, 30_000));
             estimator.take(exchange(at, -(SECOND as i64), 11e-6, 70_000, 30_000));
             estimator.end_burst();
@@ -298,7 +299,7 @@ mod tests {
         let relation = estimator.relation().unwrap();
         assert!((relation.drift - 11e-6).abs() < 1e-9, "{relation:?}");
         assert!(relation.residual_ns < 10, "{relation:?}");
-        // A minute later the estimate is still good.
+        // A minute later, the estimate is still good.
         let at = 180 * SECOND;
         let truth = -(SECOND as i64) + (at as f64 * 11e-6) as i64;
         assert!((relation.offset_at(at) - truth).abs() < 100, "{relation:?}");
@@ -334,7 +335,7 @@ mod tests {
             let relation = estimator.relation().unwrap();
             let at = begin + (delays.len() as u64 - 1) * 10 * SECOND + later * SECOND;
             let truth = offset + (at as f64 * drift).round() as i64;
-            // With few bursts, delays limit how well the slope is known.
+            // With few bursts, the delays limit how precisely the slope is known.
             let slope = match relation.has_drift() {
                 true => (relation.drift - drift).abs() * later as f64 * 1e9,
                 false => 0.0,

@@ -1,30 +1,30 @@
-//! A run's instants: the starts of sessions and of measuring, interval boundaries, the deadline and
-//! the end of the grace period. Pure: callers pass the time.
+//! The instants of a run: the starts of sessions and of measuring, the boundaries of intervals, the
+//! deadline, and the end of the grace period. It reads no clock; callers pass the time.
 
 use std::time::Duration;
 
 use dyno_core::clock::Nanos;
 use dyno_core::plan::Drive;
 
-/// Time for `thread_done` after the grace period, unless the grace is longer: a hanging server must
-/// not keep a run from ending.
+/// How long `thread_done` may take after the grace period, unless the grace is longer. A server
+/// that hangs must not keep a run from ending.
 const DONE_NS: Nanos = 10_000_000_000;
 
-/// The schedule of a run, common to all workers.
+/// The schedule of a run, which all workers share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// When the first session may begin.
     pub(crate) begin: Nanos,
     /// Session i of n may begin at `begin + i / n * ramp_up_ns`.
     pub(crate) ramp_up_ns: Nanos,
-    /// Start of measuring: after the ramp-up and the warm-up.
+    /// When measuring starts, which is after the ramp-up and the warm-up.
     pub(crate) measured: Nanos,
-    /// No new event begins from here on.
+    /// No new event begins after this.
     pub(crate) deadline: Option<Nanos>,
     pub(crate) grace_ns: Nanos,
     pub(crate) interval_ns: Nanos,
     pub(crate) sessions: u32,
-    /// The limit is a number of measured arrivals, not a time.
+    /// Whether the limit is a number of measured arrivals and not a time.
     pub(crate) counts: bool,
 }
 
@@ -67,7 +67,7 @@ impl Schedule {
     }
 }
 
-/// A worker's position in its schedule.
+/// Where a worker is in its schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calendar {
     schedule: Schedule,
@@ -76,7 +76,7 @@ pub(crate) struct Calendar {
     start: Nanos,
     /// The instant of the next [`Mark`].
     next: Nanos,
-    /// When new events stopped: the deadline or an early end.
+    /// When new events stopped, at the deadline or at an early end.
     stopped: Option<Nanos>,
 }
 
@@ -92,9 +92,9 @@ enum Stage {
 pub(crate) enum Mark {
     /// Measuring begins.
     Measure,
-    /// An interval is over.
+    /// An interval has ended.
     Interval(Closed),
-    /// No new event begins; the last interval is over, if one was running.
+    /// No new event may begin. The last interval has ended, if one was running.
     Stop(Option<Closed>),
 }
 
@@ -103,8 +103,8 @@ pub(crate) struct Closed {
     pub(crate) index: u64,
     pub(crate) start: Nanos,
     pub(crate) end: Nanos,
-    /// The number of the new current interval: more than `index + 1` if the caller came late. The
-    /// intervals between are empty.
+    /// The number of the interval that is now current. If the caller came late, it is more than
+    /// `index + 1`, and the intervals between are empty.
     pub(crate) next_index: u64,
 }
 
@@ -137,10 +137,10 @@ impl Calendar {
         at >= self.schedule.measured
     }
 
-    /// Whether the event of an arrival due at `due` that begins at `at` is measured. Arrivals that
-    /// still wait in the queue when the measurement begins are served within it and count like any
-    /// other. With a limit on the number of arrivals, only the due time decides, so that their
-    /// number is exact.
+    /// Whether an event is measured that begins at `at` for an arrival due at `due`. Arrivals that
+    /// still wait in the queue when the measurement begins are served within it, and count like any
+    /// other. If the number of arrivals is limited, only the due time decides, so that their number
+    /// is exact.
     #[inline]
     pub(crate) fn measures_arrival(&self, due: Nanos, at: Nanos) -> bool {
         self.measures(if self.schedule.counts { due } else { at })
@@ -152,22 +152,22 @@ impl Calendar {
         self.stopped
     }
 
-    /// The current interval's number and start.
+    /// The number and the start of the current interval.
     pub(crate) fn running(&self) -> (u64, Nanos) {
         (self.index, self.start)
     }
 
-    /// When events in flight are abandoned; never before the stop.
+    /// When events in flight are given up. This is never before the stop.
     pub(crate) fn grace_end(&self) -> Nanos {
         self.stop_at().saturating_add(self.schedule.grace_ns)
     }
 
-    /// When `thread_done` is abandoned.
+    /// When `thread_done` is given up.
     pub(crate) fn done_end(&self) -> Nanos {
         self.grace_end().saturating_add(self.schedule.done_ns())
     }
 
-    /// The mark due at `now`; call it until it returns `None`.
+    /// Returns a mark that is due at `now`. Call it until it returns `None`.
     pub(crate) fn pass(&mut self, now: Nanos) -> Option<Mark> {
         if now < self.next {
             return None;
@@ -200,7 +200,7 @@ impl Calendar {
         }
     }
 
-    /// Ends the run at `now`, before its deadline. `None` if it has already ended.
+    /// Ends the run at `now`, before its deadline. `None` if the run has already ended.
     pub(crate) fn end_early(&mut self, now: Nanos) -> Option<Mark> {
         match self.stage {
             Stage::Stopped => None,

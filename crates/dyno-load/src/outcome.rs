@@ -19,54 +19,55 @@ use crate::statements::{ShapeFigures, StatementFacts};
 /// A run's result. Instants are on [`dyno_core::Clock`], in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// All measurements: events that began after the warm-up (in an open loop limited by events:
-    /// were due then) and ended within the grace period. Complete, even if the observer got some of
-    /// them late.
+    /// Everything that was measured: the events that began after the warm-up and ended within the
+    /// grace period. In an open loop limited by events, those that were due after the warm-up.
+    /// Complete, even if the observer got some of them late.
     pub totals: Interval,
-    /// The part of `totals` after the deadline or the early end. Rates are over `totals -
-    /// in_grace`.
+    /// The part of `totals` that came after the deadline or the early end. Rates are computed from
+    /// `totals - in_grace`.
     pub in_grace: Counters,
-    /// The same for operations; shorter than `totals.operations` if the rest is empty.
+    /// The same for operations. Shorter than `totals.operations` if the rest is empty.
     pub operations_in_grace: Vec<OperationCounters>,
     /// The same for roles.
     pub roles_in_grace: Vec<RoleCounters>,
-    /// Each session's share, by `tid`; the last report for sessions of an unresponsive worker.
+    /// The share of each session, by `tid`. If a worker does not respond, the last that was
+    /// reported of its sessions.
     pub sessions: Vec<SessionTotals>,
     /// Start of the measurement.
     pub measured_start: Nanos,
-    /// Its end without the grace period: the deadline, the early stop, or the end of the last event
-    /// if all sessions ended by themselves.
+    /// When the measurement ended, without the grace period: at the deadline, at the early stop,
+    /// or, if all sessions ended by themselves, with the last event.
     pub measured_end: Nanos,
     /// From the start of the measurement to the end of the last event that counts.
     pub elapsed_ns: Nanos,
     /// Events still in flight when the grace period was over.
     pub unfinished: u64,
-    /// Times without a successful connection, in order.
+    /// The times when no connection succeeded, in order.
     pub outages: Vec<Outage>,
     /// When the target was silent, and when the generator was frozen.
     pub pauses: Pauses,
-    /// Names in statements, including tables; `None` if incomplete.
+    /// The names in statements, among them those of tables. `None` if incomplete.
     pub mentions: Option<BTreeSet<Box<str>>>,
     /// Whether statements differed, and what they changed.
     pub statements: StatementFacts,
-    /// The statement shapes, by total time, largest first; empty unless requested.
+    /// The statement shapes, those with the most total time first. Empty unless requested.
     pub shapes: Vec<ShapeFigures>,
-    /// Sums of the ramp-up and the warm-up.
+    /// The sums of the ramp-up and the warm-up.
     pub warmup: Counters,
-    /// Work of sessions before the run: a script's `thread_init()`.
+    /// What sessions did before the run, in the script's `thread_init()`.
     pub before: Counters,
-    /// Work of sessions after the run: a script's `thread_done()`.
+    /// What sessions did after the run, in the script's `thread_done()`.
     pub after: Counters,
-    /// Open loop: how late events began although their session was free (as service times).
+    /// Open loop: how late events began although their session was free. Stored as service times.
     pub pacing_lag: Option<Box<Latencies>>,
-    /// Open loop: arrivals due but not started when new events stopped.
+    /// Open loop: arrivals that were due but had not started when new events stopped.
     pub backlog: u64,
-    /// Open loop: the longest backlog, when the longest-waiting event began and at the ends of
-    /// intervals.
+    /// Open loop: the longest backlog. It is looked at whenever the event that has waited longest
+    /// begins, and at the end of each interval.
     pub backlog_max: u64,
-    /// Resource usage of the processes that made the load; empty if it was only this one.
+    /// What the processes that made the load used. Empty if this was the only one.
     pub processes: Vec<ProcessUse>,
-    /// Values counted by scripts, if this is a part of a run.
+    /// What scripts have counted, if this is part of a run.
     pub counted: Counted,
     /// The agents, if there were several.
     pub agents: Vec<AgentSummary>,
@@ -74,14 +75,14 @@ pub struct RunOutcome {
     pub agent_findings: Vec<AgentFinding>,
     /// The workers, in order.
     pub workers: Vec<WorkerReport>,
-    /// The failures: the session, if any, and the reason.
+    /// The failures: the session, if it was one, and the reason.
     pub failures: Vec<(Option<u32>, String)>,
-    /// How it ended.
+    /// How the run ended.
     pub end: RunEnd,
 }
 
 impl RunOutcome {
-    /// Adds a worker's result.
+    /// Adds the result of a worker.
     pub(crate) fn take(&mut self, end: &mut WorkerEnd) {
         self.outages.append(&mut end.outages);
         for session in &mut end.sessions {
@@ -97,7 +98,7 @@ impl RunOutcome {
         }
     }
 
-    /// Sums within the measurement: the numerator of rates.
+    /// The sums within the measurement, from which rates are computed.
     pub fn in_window(&self) -> Counters {
         self.totals.counters.without(&self.in_grace)
     }
@@ -116,29 +117,29 @@ impl RunOutcome {
         of(&self.totals.roles) - of(&self.roles_in_grace)
     }
 
-    /// Sessions that had lost their connection when their run ended.
+    /// How many sessions had lost their connection when their run ended.
     pub fn disconnected(&self) -> usize {
         let sessions = self.sessions.iter();
         sessions.filter(|session| session.disconnected).count()
     }
 
-    /// Events that ended within the grace period. Included in `totals`.
+    /// The events that ended within the grace period. They are included in `totals`.
     pub fn events_in_grace(&self) -> u64 {
         self.in_grace.events
     }
 }
 
-/// Values that the scripts of one load generator counted for the whole run.
+/// What the scripts of one load generator have counted for the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// The sums of the ledger, in the order of declaration: acknowledged, then the negative and the
-    /// positive amounts with an unknown result.
+    /// The sums of the ledger, in the order of declaration: the acknowledged amount, and then the
+    /// negative and the positive amounts whose outcome is unknown.
     pub sums: Vec<[i128; 3]>,
     /// Shared numbers that are added up, by name.
     pub numbers: BTreeMap<String, Vec<i64>>,
     /// Whether a session has used the database.
     pub driver_used: bool,
-    /// The values of one of several load generators are missing.
+    /// Whether the counts of one of several load generators are missing.
     pub incomplete: bool,
 }
 
@@ -166,7 +167,7 @@ impl Counted {
     }
 }
 
-/// Resource usage of a process during the measurement.
+/// What a process used during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU time in the program, in seconds.
@@ -182,7 +183,7 @@ pub struct ProcessUse {
 pub struct SessionTotals {
     /// The session.
     pub tid: u32,
-    /// The worker that drives it, by its place in [`RunOutcome::workers`].
+    /// The worker that drives it, as an index into [`RunOutcome::workers`].
     pub worker: u32,
     /// Its events.
     pub events: u64,
@@ -192,24 +193,25 @@ pub struct SessionTotals {
     pub min_ns: Nanos,
     /// Its longest event.
     pub max_ns: Nanos,
-    /// When it ended by itself; `None` if the end of the run stopped it.
+    /// When it ended by itself. `None` if the end of the run stopped it.
     pub finished: Option<Nanos>,
-    /// Its last known state, at the end of the measurement unless it is lost.
+    /// The last state that is known. It is that at the end of the measurement, unless the session
+    /// is lost.
     pub state: SessionState,
-    /// It had lost its connection when its run ended, including the grace period, and could not
-    /// reconnect.
+    /// Whether it had lost its connection when its run ended, including the grace period, and could
+    /// not reconnect.
     pub disconnected: bool,
-    /// Its run ended between two events with an open transaction.
+    /// Whether its run ended between two events while a transaction was open.
     pub in_transaction: bool,
-    /// When it was last seen to complete a statement or an event, or to wait for its next event's
-    /// time; 0 before the measurement.
+    /// When it last completed a statement or an event, or was waiting for the time of its next
+    /// event. 0 if that was before the measurement.
     pub active: Nanos,
     /// The longest idle time.
     pub idle: IdleTime,
 }
 
 impl SessionTotals {
-    /// The totals of a session of an unresponsive worker, from its last report `known` at the
+    /// The totals of a session whose worker does not respond, from its last report `known` at the
     /// instant `since`.
     pub(crate) fn lost(tid: u32, known: &[Self], since: Nanos, end: Nanos) -> Self {
         let known = known.iter().find(|session| session.tid == tid);
@@ -236,24 +238,26 @@ impl SessionTotals {
     }
 }
 
-/// The cost of driving the sessions of a worker.
+/// What it cost a worker to drive its sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
-    /// CPU time of its thread during the measurement, without spinning for due times.
+    /// The CPU time of its thread during the measurement, without the time spent spinning until
+    /// events were due.
     pub cpu_ns: Nanos,
-    /// CPU time spent spinning for due times (open loop).
+    /// The CPU time spent spinning until events were due (open loop).
     pub spin_ns: Nanos,
     /// `cpu_ns` over the time it ran: 1 is a whole core.
     pub busy: f64,
-    /// The longest time in which its loop did not serve its sockets; for an unresponsive worker,
-    /// the time since its last response.
+    /// The longest time for which its loop did not serve its sockets. For a worker that does not
+    /// respond, the time since its last response.
     pub stall_ns_max: Nanos,
-    /// The share of time in which its loop did not serve its sockets for 10 ms or longer, 0 to 1.
+    /// The share of time, 0 to 1, for which its loop did not serve its sockets for 10 ms or longer
+    /// at once.
     pub away: f64,
     /// Number of its sessions.
     pub sessions: u32,
-    /// It did not return in time: its thread hangs in the script, or it panicked, as a failure
-    /// reports. Its hand-overs count, the rest is lost.
+    /// Whether it did not return in time. Its thread hangs in the script, or has panicked, as a
+    /// failure reports. What it handed over counts, and the rest is lost.
     pub stuck: bool,
 }
 
@@ -290,16 +294,16 @@ pub enum LoadError {
         /// What the other sessions waited for.
         waits: String,
     },
-    /// The requested start had passed when the sessions were ready.
+    /// The requested start had already passed when the sessions were ready.
     #[error(
         "the instant at which to begin had passed by {late_s:.3} s when all sessions were ready; \
          leave more time before it, for calibration and connecting"
     )]
     BeginPassed {
-        /// The delay, in seconds.
+        /// How late it was, in seconds.
         late_s: f64,
     },
-    /// It is one of several load generators, and the start was called off.
+    /// This is one of several load generators, and the start was called off.
     #[error("the run was called off before it began: {0}")]
     CalledOff(String),
     /// Stopped by the user before the measurement.
@@ -309,10 +313,10 @@ pub enum LoadError {
 
 impl WorkerReport {
     pub(crate) fn of(end: &WorkerEnd) -> Self {
-        // Spinning is waiting; it says nothing about the worker's load.
+        // Spinning is waiting, and says nothing about how busy the worker is.
         let cpu_ns = end.cpu_ns.saturating_sub(end.spin_ns);
         let share = |ns: Nanos| match end.span_ns {
-            // A run that ended in its warm-up has no measurement.
+            // A run that ended during its warm-up has no measurement.
             0 => 0.0,
             span_ns => ns as f64 / span_ns as f64,
         };

@@ -35,11 +35,11 @@ pub const BOUNDS: [(f64, &str); 21] = [
 /// The schema of native histograms: buckets 2.2 % wide.
 pub const NATIVE_SCHEMA: i32 = 5;
 
-/// Maximum number of buckets in a pushed exponential histogram: the default of OpenTelemetry's own
+/// The most buckets in a pushed exponential histogram, which is the default of OpenTelemetry's own
 /// libraries.
 const PUSHED_BUCKETS_MAX: i64 = 160;
 
-/// The coarsest scale, which fits every value: each bucket spans a factor of 2 to the 1,024.
+/// The coarsest scale, which fits every value: each bucket spans a factor of 2^1024.
 const SCALE_MIN: i32 = -10;
 
 /// Latencies in classic and exponential buckets.
@@ -47,7 +47,7 @@ const SCALE_MIN: i32 = -10;
 pub struct Distribution {
     /// Number of values.
     pub count: u64,
-    /// Their exact sum in nanoseconds.
+    /// The exact sum in nanoseconds.
     pub sum_ns: u64,
     /// The exact minimum and maximum in seconds; `None` without values.
     pub extremes_s: Option<(f64, f64)>,
@@ -68,7 +68,7 @@ pub struct Exponential {
 }
 
 impl Distribution {
-    /// Converts a histogram in nanoseconds; its exact sum and extremes are recorded separately.
+    /// Converts a histogram of nanoseconds. Its exact sum and extremes are recorded separately.
     pub fn new(histogram: &Histogram<u64>, sum_ns: u64, extremes_ns: (u64, u64)) -> Self {
         let count = histogram.len();
         if count == 0 {
@@ -99,12 +99,12 @@ impl Distribution {
         }
     }
 
-    /// Their sum in seconds.
+    /// The sum in seconds.
     pub fn sum_s(&self) -> f64 {
         self.sum_ns as f64 / 1e9
     }
 
-    /// Adds another's count, sum and classic buckets.
+    /// Adds the count, sum and classic buckets of another distribution.
     pub(crate) fn add_classic(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_ns += other.sum_ns;
@@ -113,7 +113,7 @@ impl Distribution {
         }
     }
 
-    /// Adds another's values. Both have exponential buckets of [`NATIVE_SCHEMA`].
+    /// Adds the values of another distribution. Both have exponential buckets of [`NATIVE_SCHEMA`].
     pub(crate) fn add(&mut self, other: &Self) {
         self.add_classic(other);
         self.extremes_s = match (self.extremes_s, other.extremes_s) {
@@ -142,7 +142,7 @@ impl Default for Exponential {
 }
 
 impl Exponential {
-    /// Adds the counts of another of the same scale.
+    /// Adds the counts of another histogram of the same scale.
     fn add(&mut self, other: &Self) {
         for (index, count) in &other.buckets {
             match self.buckets.binary_search_by_key(index, |(own, _)| *own) {
@@ -232,7 +232,7 @@ mod tests {
             let exponential = result.exponential;
             prop_assert_eq!(exponential.buckets.iter().map(|(_, count)| count).sum::<u64>(), all);
             prop_assert!(exponential.buckets.is_sorted_by(|a, b| a.0 < b.0));
-            // Each value is inside its bucket, or outside by at most the recorder's rounding.
+            // Each value is in its bucket, or outside it by no more than the recorder's rounding.
             let base = f64::from(exponential.scale).exp2().recip().exp2();
             for value in &values {
                 let seconds = *value as f64 / 1e9;

@@ -16,21 +16,21 @@ use crate::figures::{Figures, Over};
 use crate::protobuf;
 use crate::text::{self, Version};
 
-/// A run's figures: its recorder writes them, exporters read them.
+/// The figures of a run. Its recorder writes them, and exporters read them.
 pub type Shared = Arc<Mutex<Figures>>;
 
 const REQUEST_MAX: usize = 8 * 1024;
 const CLIENTS_MAX: usize = 32;
-/// Timeout for reading a request, and for writing the response.
+/// How long reading a request may take, and how long writing the response may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A cached page is rebuilt after each interval, and after this time.
+/// A page is rebuilt after each interval, and when it is this old.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Parses `PORT`, `:PORT`, `HOST` or `HOST:PORT`. The default host is loopback. The default port is
 /// 9464, from the specification of OpenTelemetry's Prometheus exporter.
 ///
 /// # Errors
-/// A message, if the text has none of these forms or the host name cannot be resolved.
+/// A message, if the text has none of these forms or its host name cannot be resolved.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     const PORT: u16 = 9464;
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -172,8 +172,8 @@ impl Drop for Endpoint {
                 false => std::net::Ipv6Addr::LOCALHOST.into(),
             });
         }
-        // Wake the thread, which waits for a connection. If it is serving a slow client, it ends
-        // when that is done.
+        // Wake up the thread, which waits for a connection. If it is serving a slow client, it ends
+        // after that.
         if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
             && let Some(thread) = self.thread.take()
         {
@@ -337,7 +337,7 @@ struct Request {
 }
 
 impl Request {
-    /// `None` if the request is malformed, too long or too slow.
+    /// Returns `None` if the request is malformed, too long or too slow.
     fn read(mut stream: &TcpStream) -> io::Result<Option<Self>> {
         let begun = Clock.now();
         let mut bytes = Vec::new();

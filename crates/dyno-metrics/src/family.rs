@@ -110,13 +110,13 @@ impl Sample {
     }
 }
 
-/// Name suffixes that Prometheus reserves for counters and histograms.
+/// Endings of names that Prometheus reserves for counters and histograms.
 const OF_OTHERS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
 /// All values of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// With dots, e.g. `dyno.events`; without its unit.
+    /// The name with dots but without the unit, such as `dyno.events`.
     pub name: Cow<'static, str>,
     /// A description: one sentence without a full stop.
     pub help: Cow<'static, str>,
@@ -129,13 +129,13 @@ pub struct Family {
 }
 
 impl Family {
-    /// The name in Prometheus, without the suffix of a counter's samples. The unit is not appended
-    /// if the name already ends in it. A gauge's name does not end in a suffix reserved for
+    /// The name in Prometheus, without the ending of a counter's samples. Appends the unit unless
+    /// the name already ends in it. A gauge's name never has an ending that is reserved for
     /// counters and histograms.
     pub fn prometheus_name(&self) -> String {
         let mut name = plain(&self.name);
         let unit = self.unit.word();
-        // `host.disk.read_bytes` in bytes per second gets `bytes` only once.
+        // `host.disk.read_bytes` in bytes per second must get `bytes` only once.
         let rest = unit.strip_prefix("bytes_").unwrap_or(unit);
         if name.ends_with("_bytes") && unit.starts_with("bytes") {
             if rest != "bytes" {
@@ -166,7 +166,7 @@ pub(crate) fn push_plain(out: &mut String, name: &str) {
         out.push('_');
     }
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'_';
-    // Fast path: most names are plain, and checking each letter is a large part of a page's cost.
+    // Fast path: most names are plain, and checking each letter would be a large part of the cost.
     if name.bytes().all(is_plain) {
         out.push_str(name);
         return;

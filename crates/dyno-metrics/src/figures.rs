@@ -155,7 +155,7 @@ pub struct Figures {
     ended: bool,
     total: Sums,
     last: Sums,
-    /// Batches the pusher had dropped when the run began.
+    /// Batches that the pusher had dropped when the run began.
     dropped_before: Option<u64>,
     /// Number of changes: ended intervals, and the end of the run.
     changes: u64,
@@ -209,7 +209,7 @@ impl Figures {
         if self.operations.is_empty() {
             self.operations = operations.to_vec();
         }
-        // Report batches dropped since then with this interval.
+        // Report the batches that were dropped meanwhile with this interval.
         let dropped = self.last.dropped;
         self.last = Sums::of(interval);
         self.total.add(&self.last);
@@ -232,7 +232,8 @@ impl Figures {
         }
     }
 
-    /// Sets the number of batches dropped since the pusher began, including those of earlier runs.
+    /// Sets how many batches were dropped since the pusher started, including those of earlier
+    /// runs.
     pub fn dropped(&mut self, all: u64) {
         let before = *self.dropped_before.get_or_insert(all);
         let own = all.saturating_sub(before);
@@ -348,8 +349,8 @@ impl Figures {
         let outcomes = named().flat_map(|(name, (counters, _))| outcomes(name, counters));
         families.push(OPERATIONS.family(outcomes.collect()));
         if !self.target.is_empty() {
-            // Leave `event` out if there are operations, so that their sum does not count events
-            // twice.
+            // Leave `event` out if there are operations. Otherwise the sum over operations would
+            // count events twice.
             let events = usize::from(all.len() > 1);
             let duration = all.iter().skip(events).map(|(name, timed)| {
                 let mut labels = self.target.clone();

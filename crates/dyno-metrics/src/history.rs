@@ -16,9 +16,9 @@ use crate::figures::{
 };
 use crate::names::{EVENT, OPERATION, Observed, RUN, label};
 
-/// All metrics that a run's record contains, at the end of each of its intervals; `None` if the
-/// start time of the run is unknown. Histograms are as far apart as in the record. Errors are not
-/// broken down by code.
+/// All metrics that the record of a run contains, at the end of each of its intervals. Histograms
+/// come as often as they were recorded. Errors are not broken down by code. `None` if the start
+/// time of the run is unknown.
 pub fn families(run: &RunRecord) -> Option<Vec<Family>> {
     let summary = run.summary.as_ref();
     let started_unix_s = summary.and_then(|summary| summary.started_unix_s)?;
@@ -53,7 +53,7 @@ struct After<'a> {
     measured_s: f64,
 }
 
-/// Returns one metric's values, with their labels.
+/// Returns the values of one metric with their labels.
 type Values = fn(&After<'_>) -> Vec<(Vec<Label>, f64)>;
 
 /// Metrics of every run.
@@ -90,7 +90,7 @@ const OF_ALL: [(Metric, Values); 11] = [
     }),
 ];
 
-/// Counters that an imported log may lack, by metric.
+/// Counters that an imported log may lack, with their metrics.
 const COUNTERS: [(&str, Metric); 7] = [
     ("reads", STATEMENTS),
     ("rows", ROWS),
@@ -109,7 +109,7 @@ const OF_OPEN: [(Metric, Values); 2] = [
     }),
 ];
 
-/// No sample if the count is unknown.
+/// A sample, or none if the count is unknown.
 fn known(count: Option<u64>) -> Vec<(Vec<Label>, f64)> {
     count.map(plain).unwrap_or_default()
 }
@@ -263,7 +263,7 @@ fn service(span: &Span) -> Distribution {
     Distribution::new(&span.service, span.service_ns_sum, extremes)
 }
 
-/// The record has no exact sum of response times.
+/// Response times. The record does not have their exact sum.
 fn response(span: &Span) -> Distribution {
     let sum_ns = span.response.mean() * span.response.len() as f64;
     let extremes = (span.response.min(), span.response.max());
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_a_log_does_not_hold_have_no_metric() {
+    fn counters_that_a_log_lacks_have_no_metric() {
         let has = |unknown: &[&str], metric: Metric| {
             let families = families(&imported(unknown)).unwrap();
             families.iter().any(|family| family.name == metric.name)

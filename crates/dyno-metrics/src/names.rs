@@ -40,7 +40,7 @@ pub(crate) fn of_target(head: &RunHead) -> Vec<Label> {
         [Endpoint::Unix(path)] => {
             labels.push(label("server.address", path.display().to_string()));
         }
-        // With several servers it is unknown which one served an operation.
+        // With several servers, it is unknown which of them served an operation.
         _ => {}
     }
     labels
@@ -79,7 +79,7 @@ pub(crate) fn label(name: &'static str, value: impl Into<String>) -> Label {
 pub(crate) struct Observed {
     /// The metric's name.
     pub name: String,
-    /// One label for each device in the series' name, named after the word before it.
+    /// One label for each device in the name of the series, named after the word before it.
     pub labels: Vec<Label>,
     /// The base unit.
     pub unit: Unit,
@@ -93,8 +93,8 @@ impl Observed {
         let mut name = String::from("dyno.");
         let mut labels = Vec::new();
         let mut rest = key.name.as_str();
-        // The text in brackets may contain dots and brackets: the closing one is the last `]`
-        // before a dot or the end.
+        // The text in brackets may itself contain dots and brackets. The closing one is the last
+        // `]` before a dot or the end.
         while let Some(opened) = rest.find('[') {
             let closed = rest[opened..]
                 .find("].")

@@ -28,9 +28,9 @@ pub enum Temporality {
 /// A period, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Its beginning.
+    /// The beginning of the period.
     pub from_unix_s: f64,
-    /// Its end.
+    /// The end of the period.
     pub to_unix_s: f64,
 }
 

@@ -167,7 +167,7 @@ fn histogram(distribution: &Distribution) -> Histogram {
     }
 }
 
-/// Buckets as spans of neighbours, and the difference of each count from the one before.
+/// The buckets as spans of neighbours, and the difference between each count and the one before.
 fn native(buckets: &[(i32, u64)]) -> (Vec<BucketSpan>, Vec<i64>) {
     let mut spans: Vec<BucketSpan> = Vec::new();
     let mut deltas = Vec::with_capacity(buckets.len());

@@ -19,13 +19,13 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use crate::family::Family;
 use crate::otlp::{self, Attributes, Temporality, Window};
 
-/// Maximum queue length in batches; later ones are dropped.
+/// The longest queue, in batches. Later batches are dropped.
 pub const QUEUE_MAX: usize = 60;
-/// Timeout of a request.
+/// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause before a request is retried: the first and the longest.
+/// The first and the longest pause before a request is retried.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
-/// Maximum size of a response.
+/// The largest response that is read, in bytes.
 const ANSWER_MAX: u64 = 64 * 1024;
 /// The environment variable for headers of all requests, as OpenTelemetry's own exporters read it:
 /// `name=value,name=value`, with URL-encoded values.
@@ -110,7 +110,7 @@ impl Destination {
     }
 
     /// Posts a request once with this timeout; returns the result and the number of data points.
-    fn post(&self, agent: &Agent, body: &[u8], patience: Duration) -> Result<Taken, Refusal> {
+    fn post(&self, agent: &Agent, body: &[u8], patience: Duration) -> Result<Acceptance, Refusal> {
         let mut request = agent
             .post(&self.url)
             .config()
@@ -121,7 +121,7 @@ impl Destination {
             request = request.header(name, value.expose());
         }
         match request.send(body) {
-            // Do not follow redirects: headers may contain secrets.
+            // Do not follow redirects, because headers may contain secrets.
             Ok(reply) if reply.status().is_redirection() => {
                 Err(Refusal::of_status(reply.status().as_u16()))
             }
@@ -131,13 +131,13 @@ impl Destination {
                     .with_config()
                     .limit(ANSWER_MAX)
                     .read_to_vec();
-                // Do not retry: data points already accepted would be counted twice.
+                // Do not retry: the receiver would count the accepted data points twice.
                 let refusal = |why: String| Refusal::unanswered(why, false);
                 let body = body.map_err(|error| refusal(format!("its answer is cut: {error}")))?;
                 let response = ExportMetricsServiceResponse::decode(body.as_slice());
                 let response =
                     response.map_err(|_| refusal("its answer is not OTLP".to_owned()))?;
-                Ok(Taken::of(response))
+                Ok(Acceptance::of(response))
             }
             Err(ureq::Error::StatusCode(status)) => Err(Refusal::of_status(status)),
             Err(ureq::Error::Timeout(_)) => {
@@ -170,13 +170,13 @@ fn headers(text: &str) -> Result<Vec<(String, Secret)>, String> {
 
 /// What a receiver accepted.
 #[derive(Default)]
-struct Taken {
+struct Acceptance {
     /// Number of rejected data points, and the reason.
     rejected: u64,
     why: String,
 }
 
-impl Taken {
+impl Acceptance {
     fn of(response: ExportMetricsServiceResponse) -> Self {
         response
             .partial_success
@@ -217,24 +217,24 @@ impl Refusal {
 /// The metrics of an interval, or of the beginning or end of the run.
 #[derive(Debug)]
 pub struct Batch {
-    /// Its metrics.
+    /// The metrics.
     pub families: Vec<Family>,
-    /// The period it covers.
+    /// The period that they cover.
     pub window: Window,
 }
 
-/// The outcome of all pushes.
+/// The result of all pushes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
     /// Batches that the receiver accepted.
     pub sent: u64,
-    /// Batches that the receiver did not accept, or not in time.
+    /// Batches that the receiver did not accept, or did not accept in time.
     pub dropped: u64,
     /// Why the most recent batch was dropped.
     pub trouble: Option<String>,
     /// Data points that the receiver rejected from accepted batches.
     pub rejected: u64,
-    /// The receiver's reason for rejecting them.
+    /// The receiver's reason.
     pub rejected_why: String,
     /// Whether a push failed and its retry succeeded.
     pub late: bool,
@@ -255,7 +255,7 @@ pub struct Pusher {
     queue: Option<SyncSender<Batch>>,
     state: Arc<State>,
     thread: JoinHandle<Pushed>,
-    /// Set at the end of the run: the deadline for the remaining batches.
+    /// Receives, at the end of the run, the deadline for the remaining batches.
     deadline: SyncSender<Nanos>,
 }
 
@@ -301,7 +301,7 @@ impl Pusher {
         })
     }
 
-    /// Queues a batch; drops it and returns false if the queue is full.
+    /// Queues a batch. If the queue is full, drops the batch and returns false.
     pub fn push(&self, batch: Batch) -> bool {
         let Some(queue) = &self.queue else {
             return false;
@@ -314,7 +314,7 @@ impl Pusher {
         false
     }
 
-    /// Batches dropped so far.
+    /// How many batches were dropped so far.
     pub fn dropped(&self) -> u64 {
         self.state.dropped.load(Ordering::Relaxed)
     }
@@ -324,13 +324,13 @@ impl Pusher {
         self.state.cpu_ns.load(Ordering::Relaxed)
     }
 
-    /// Stops: pushes the queued batches within this time and drops the rest.
+    /// Stops. Pushes the queued batches within this time and drops the rest.
     pub fn finish(mut self, patience: Duration) -> Pushed {
         let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
         let deadline = Clock.now().saturating_add(patience_ns);
         let _ = self.deadline.try_send(deadline);
         drop(self.queue.take());
-        // No timeout here: a request in progress has one already.
+        // No timeout is needed here, because a request in progress has one.
         let panicked = || Pushed {
             trouble: Some("the thread panicked".to_owned()),
             ..Pushed::default()
@@ -369,15 +369,15 @@ impl Work {
                 return;
             };
             let refusal = match self.destination.post(&self.agent, &body, patience) {
-                Ok(taken) => {
+                Ok(reply) => {
                     self.state.sent.fetch_add(1, Ordering::Relaxed);
                     self.pushed.late |= failed;
-                    self.pushed.rejected += taken.rejected;
-                    if taken.rejected > 0 {
+                    self.pushed.rejected += reply.rejected;
+                    if reply.rejected > 0 {
                         let why =
-                            format!("it rejected {} data points: {}", taken.rejected, taken.why);
+                            format!("it rejected {} data points: {}", reply.rejected, reply.why);
                         self.warn(&why, None);
-                        self.pushed.rejected_why = taken.why;
+                        self.pushed.rejected_why = reply.why;
                     }
                     return;
                 }
@@ -409,7 +409,7 @@ impl Work {
         }
     }
 
-    /// The timeout of the next request; `None` after the deadline.
+    /// How long the next request may take. `None` after the deadline.
     fn left(&mut self) -> Option<Duration> {
         if self.deadline.is_none() {
             self.deadline = self.deadlines.try_recv().ok();
@@ -448,7 +448,7 @@ mod tests {
     use crate::otlp::Temporality;
 
     #[test]
-    fn the_path_is_added_where_it_is_not_there() {
+    fn appends_the_path_if_it_is_missing() {
         let url = |text: &str| Destination::new(text, None).unwrap().url;
         assert_eq!(url("http://a:4318"), "http://a:4318/v1/metrics");
         assert_eq!(url("http://a:4318/"), "http://a:4318/v1/metrics");
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn prometheus_wants_sums_from_the_beginning() {
+    fn sums_for_prometheus_are_cumulative() {
         let of = |text: &str, asked| Destination::new(text, asked).unwrap().temporality;
         let prometheus = "http://127.0.0.1:9090/api/v1/otlp";
         assert_eq!(of(prometheus, None), Temporality::Cumulative);

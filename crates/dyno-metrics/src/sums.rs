@@ -1,7 +1,7 @@
 //! Counts and latencies of one or more intervals.
 //!
-//! A recorder's histogram is iterated only once, when its interval ends: iterating it costs more
-//! than all later work on the figures.
+//! A recorder's histogram is iterated once, when its interval ends, because that costs more than
+//! everything done later with the figures.
 
 use dyno_core::interval::{
     Counters, ErrorsByCode, Interval, Latencies, OperationCounters, merge_errors,
@@ -16,7 +16,7 @@ pub(crate) struct Sums {
     pub errors: ErrorsByCode,
     pub connect_errors: ErrorsByCode,
     pub measured_s: f64,
-    /// Batches that were not pushed.
+    /// Batches that were dropped.
     pub dropped: u64,
     pub events: Timed,
     pub operations: Vec<(OperationCounters, Timed)>,

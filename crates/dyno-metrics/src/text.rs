@@ -1,7 +1,7 @@
 //! Metrics as text: OpenMetrics 1.0, and Prometheus' older format (0.0.4).
 //!
-//! Written by hand because the client libraries write no timestamps, which a recorded run needs.
-//! The tests feed the output to Prometheus itself.
+//! This is written by hand, because the client libraries write no timestamps, which a recorded run
+//! needs. The tests pass the output to Prometheus itself.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! A server that answers at once with canned rows, so that the client is the bottleneck.
 //!
-//! It speaks enough of the MySQL and PostgreSQL protocols for load generators: they log in as
-//! anyone, prepare, execute, query and load. Every `SELECT` returns one row: a wide text column if
-//! the query asks for the test table's `c` or `pad`, else as many columns as it lists, with a
-//! number in each.
+//! The server speaks enough of the MySQL and PostgreSQL protocols for load generators: they log in
+//! as any user, prepare, execute, query and load. Every `SELECT` returns one row. If the query
+//! names the test table's `c` or `pad`, the row is a wide text column; otherwise it has as many
+//! columns as the query lists, each with a number.
 
 mod mysql;
 mod postgres;
@@ -24,11 +24,11 @@ pub enum Speaks {
     Postgres,
 }
 
-/// Serves on the calling thread until `stop` becomes readable or is closed at its other end, or a
-/// system call fails for a reason that is not a client's.
+/// Serves on the calling thread until `stop` becomes readable or its other end is closed, or until
+/// a system call fails for a reason other than a client.
 ///
 /// # Errors
-/// That system call's.
+/// The error of that system call.
 pub fn serve(listeners: Listeners, speaks: Speaks, stop: Option<OwnedFd>) -> io::Result<()> {
     match speaks {
         Speaks::Mysql => {

@@ -1,4 +1,4 @@
-//! The null server as a program: see the library.
+//! The null server as a program. See the library.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(error) => error,
     };
-    // Without stderr there is nowhere to report it.
+    // If stderr is closed, there is nowhere to report it.
     let _ = write!(std::io::stderr(), "null-server: {error}\n{USAGE}");
     ExitCode::FAILURE
 }

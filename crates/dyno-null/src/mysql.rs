@@ -20,7 +20,7 @@ const CAPABILITIES: u32 = 1
     | 1 << 21
     | CLIENT_DEPRECATE_EOF;
 const STATUS_AUTOCOMMIT: [u8; 2] = [2, 0];
-/// A packet of this length is continued by the next.
+/// A packet of this length continues in the next packet.
 const PACKET_BYTES_MAX: usize = 0xff_ffff;
 const TAG_NONE: u8 = 0;
 const TAG_ROW: u8 = 1;
@@ -32,12 +32,12 @@ const TYPE_LONGLONG: u8 = 8;
 const TYPE_VAR_STRING: u8 = 253;
 const TYPE_STRING: u8 = 254;
 
-/// Constant answers, in pairs: the second without EOF packets.
+/// Constant answers in pairs, of which the second is without EOF packets.
 pub(crate) struct Replies {
     greeting: Vec<u8>,
     ok: Vec<u8>,
     one_changed: Vec<u8>,
-    /// By number of columns; the first is the wide row.
+    /// By the number of columns. The first is the wide row.
     text_rows: Vec<[Vec<u8>; 2]>,
     binary_rows: Vec<[Vec<u8>; 2]>,
     eof: [Vec<u8>; 2],
@@ -63,7 +63,7 @@ impl Replies {
 }
 
 impl Replies {
-    /// The answer to a `SELECT` of this number of narrow columns.
+    /// The answer to a `SELECT` with this many narrow columns.
     #[inline]
     fn select(&self, bare: bool, binary: bool, columns: u16, out: &mut Vec<u8>) {
         let ready = if binary {
@@ -80,7 +80,7 @@ impl Replies {
 
 pub(crate) struct Session {
     phase: Phase,
-    /// The client wants no EOF packets: the index into pairs of replies.
+    /// Whether the client wants no EOF packets, as an index into the pairs of replies.
     bare: bool,
     statements: u32,
 }
@@ -89,8 +89,8 @@ pub(crate) struct Session {
 enum Phase {
     Login,
     Commands,
-    /// Receiving a file: rows so far, bytes left of the current packet, and whether that packet is
-    /// continued by the next.
+    /// A file is being received: the rows so far, the bytes left in the current packet, and whether
+    /// the next packet continues it.
     File {
         rows: u64,
         left: usize,
@@ -99,7 +99,7 @@ enum Phase {
 }
 
 impl Session {
-    /// Creates a connection that has not logged in.
+    /// Creates a connection before its log-in.
     pub(crate) fn new() -> Session {
         Session {
             phase: Phase::Login,
@@ -166,7 +166,7 @@ impl Protocol for Session {
 }
 
 impl Session {
-    /// Answers one packet; false ends the connection.
+    /// Answers one packet. Returns false to end the connection.
     #[inline]
     fn packet(&mut self, replies: &Replies, body: &[u8], out: &mut Vec<u8>) -> bool {
         if let Phase::Login = self.phase {
@@ -230,8 +230,9 @@ impl Session {
         }
     }
 
-    /// Encodes the statement's answer in its number, so that an execution needs no look-up: the
-    /// lowest two bits are a `TAG_`, the next sixteen an `INSERT`'s rows or a `SELECT`'s columns.
+    /// Encodes the answer in the statement's id, so that executing it needs no look-up. The lowest
+    /// two bits are a `TAG_`; the next sixteen are the rows of an `INSERT` or the columns of a
+    /// `SELECT`.
     fn prepare(&mut self, text: &[u8], out: &mut Vec<u8>) {
         let (tag, rows) = match sql::kind_of(text) {
             Kind::Select => (TAG_ROW, u32::from(sql::narrow_columns(text))),
@@ -294,7 +295,7 @@ impl Session {
         }
     }
 
-    /// Handles the header of a file's packet; an empty packet ends the file.
+    /// Handles the header of a packet of a file. An empty packet ends the file.
     fn file_packet(
         &mut self,
         loaded: &Loaded,
@@ -321,7 +322,7 @@ impl Session {
 fn greeting() -> Vec<u8> {
     let [low0, low1, high0, high1] = CAPABILITIES.to_le_bytes();
     let mut bytes = vec![10];
-    // MariaDB servers put 5.5.5- before their version, and clients strip it.
+    // MariaDB servers put 5.5.5- in front of their version, and clients remove it.
     bytes.extend_from_slice(b"5.5.5-10.11.0-MariaDB-null\0");
     bytes.extend_from_slice(&[1, 0, 0, 0]);
     bytes.extend_from_slice(b"abcdefgh\0");
@@ -331,13 +332,13 @@ fn greeting() -> Vec<u8> {
     bytes
 }
 
-/// A row of this number of narrow columns, or the wide row for 0.
+/// A row with this many narrow columns, or the wide row for 0.
 fn select_reply(bare: bool, binary: bool, columns: u16) -> Vec<u8> {
     let cell = if columns == 0 { CELL } else { NARROW };
     let count = usize::from(columns.max(1));
     let mut row = Vec::new();
     if binary {
-        // A header, and a bitmap of NULLs from bit 2 on, all clear.
+        // A header, and a bitmap of NULLs that starts at bit 2, all clear.
         row.resize(1 + (count + 9) / 8, 0);
     }
     for _ in 0..count {

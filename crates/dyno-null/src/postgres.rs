@@ -13,7 +13,7 @@ const CODE_GSS: u32 = 80_877_104;
 const CODE_CANCEL: u32 = 80_877_102;
 pub(crate) struct Session {
     phase: Phase,
-    /// `I` outside of a transaction, `T` inside.
+    /// `I` outside a transaction, `T` inside.
     status: u8,
     statements: Vec<Statement>,
     unnamed_portal: Portal,
@@ -28,7 +28,7 @@ struct Statement {
     parameters: u16,
 }
 
-/// The answer to an execution: the statement's kind and, for an `INSERT`, its rows.
+/// What to answer to an execution: the kind of the statement, and the rows of an `INSERT`.
 #[derive(Clone, Copy)]
 struct Portal {
     kind: Kind,
@@ -39,8 +39,8 @@ struct Portal {
 enum Phase {
     Startup,
     Messages,
-    /// Receiving data: rows so far, bytes left of the current message, and whether the simple
-    /// protocol requested it (which ends with ReadyForQuery).
+    /// Data are being received: the rows so far, the bytes left in the current message, and whether
+    /// the simple protocol is used, whose answer ends with ReadyForQuery.
     Copy {
         rows: u64,
         left: usize,
@@ -56,7 +56,7 @@ struct CopyEnd {
 }
 
 impl Session {
-    /// Creates a connection that has not logged in.
+    /// Creates a connection before its log-in.
     pub(crate) fn new() -> Session {
         Session {
             phase: Phase::Startup,
@@ -151,7 +151,7 @@ impl Session {
         true
     }
 
-    /// Answers one message; false ends the connection.
+    /// Answers one message. Returns false to end the connection.
     #[inline]
     fn message(&mut self, replies: &Replies, tag: u8, body: &[u8], out: &mut Vec<u8>) -> bool {
         if self.failed && !matches!(tag, b'S' | b'X') {
@@ -168,8 +168,8 @@ impl Session {
             b'Q' => self.query(replies, body, out),
             b'P' => self.parse(body, out),
             b'C' => self.close(body, out),
-            // Flush: answers are sent immediately anyway. Copy messages after a failed copy are
-            // late.
+            // Flush: answers are always sent at once. Copy messages after a failed copy are late
+            // and ignored.
             b'H' | b'd' | b'c' | b'f' => {}
             b'X' => return false,
             _ => self.fail("08P01", "null-server does not know this message", out),
@@ -318,7 +318,7 @@ impl Session {
         out.extend_from_slice(&replies.copy_in);
     }
 
-    /// Ends the COPY, or continues if the message is irrelevant here.
+    /// Ends the COPY, or continues it if the message does not matter here.
     fn copy_end(&mut self, loaded: &Loaded, end: CopyEnd, out: &mut Vec<u8>) -> bool {
         match end.tag {
             b'c' => {
@@ -379,7 +379,7 @@ impl Portal {
         Portal { kind, rows }
     }
 
-    /// The number of narrow columns in its row.
+    /// The number of narrow columns in the row.
     fn columns(self) -> u16 {
         match self.kind {
             Kind::Select => self.rows as u16,
@@ -393,7 +393,7 @@ impl Portal {
     }
 }
 
-/// The kind and name in a Describe or Close message.
+/// The kind and the name in a Describe or Close message.
 fn target(body: &[u8]) -> (u8, &[u8]) {
     match body.split_first() {
         Some((kind, name)) => (*kind, name.strip_suffix(b"\0").unwrap_or(name)),

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use dyno_sys::socket::{recv, send};
 use dyno_sys::{Epoll, Event, Interest};
 
-/// The server's limit of open files: ten thousand clients and a margin.
+/// The server's limit on open files: ten thousand clients and some spare.
 pub const OPEN_FILES: u64 = 12_000;
 
 const READ_BYTES: usize = 256 * 1024;
@@ -26,24 +26,24 @@ pub(crate) trait Protocol {
     fn feed(&mut self, replies: &Self::Replies, input: &[u8], out: &mut Vec<u8>) -> Fed;
 }
 
-/// The result of [`Protocol::feed`].
+/// What [`Protocol::feed`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fed {
-    /// The number of bytes consumed; the rest is passed again with more appended.
+    /// How many bytes were consumed. The rest is passed again, with more bytes appended.
     pub consumed: usize,
-    /// Whether the connection ends here.
+    /// Whether the connection ends.
     pub close: bool,
 }
 
 impl Fed {
-    /// This number of bytes was consumed, and the connection continues.
+    /// These bytes were consumed, and the connection continues.
     #[inline]
     pub(crate) fn open(consumed: usize) -> Fed {
         let close = false;
         Fed { consumed, close }
     }
 
-    /// The connection ends after this number of bytes.
+    /// The connection ends after these bytes.
     #[inline]
     pub(crate) fn close(consumed: usize) -> Fed {
         let close = true;
@@ -58,10 +58,11 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Binds, after removing a socket left behind by an earlier server.
+    /// Binds the sockets. Removes a socket that an earlier server has left behind. The kernel
+    /// chooses the port if it is 0.
     ///
     /// # Errors
-    /// What cannot be bound and why.
+    /// Says what cannot be bound and why.
     pub fn bind(path: &str, port: Option<u16>) -> Result<Listeners, String> {
         if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
             std::fs::remove_file(path).map_err(|error| format!("cannot remove {path}: {error}"))?;
@@ -76,7 +77,7 @@ impl Listeners {
         Ok(Listeners { unix, tcp })
     }
 
-    /// The TCP port, if any; `Some(0)` lets the kernel choose.
+    /// The TCP port, if there is one.
     pub fn port(&self) -> Option<u16> {
         let address = self.tcp.as_ref()?.local_addr().ok()?;
         Some(address.port())
@@ -88,7 +89,7 @@ impl Listeners {
     }
 }
 
-/// Serves until `stop` is ready, or a system call fails for a reason that is not a client's.
+/// Serves until `stop` is ready, or until a system call fails for a reason other than a client.
 pub(crate) fn serve<P: Protocol>(
     listeners: Listeners,
     replies: &P::Replies,
@@ -150,13 +151,13 @@ struct Buffers {
 struct Client<P> {
     fd: OwnedFd,
     protocol: P,
-    /// The beginning of an incomplete request.
+    /// The first bytes of an incomplete request.
     partial: Vec<u8>,
-    /// Bytes that the socket has not taken yet; nothing more is read before they are sent.
+    /// Bytes that the socket has not accepted yet. They must be sent before more is read.
     unsent: Vec<u8>,
 }
 
-/// The client is gone or must go.
+/// The client has disconnected, or must be disconnected.
 struct Gone;
 
 impl<P: Protocol> Client<P> {
@@ -196,7 +197,7 @@ impl<P: Protocol> Client<P> {
             if close {
                 return Err(Gone);
             }
-            // A short read has emptied the socket: later bytes cause a new edge.
+            // A short read has emptied the socket, so later bytes cause a new edge.
             if count < buffers.input.len() || !self.unsent.is_empty() {
                 return Ok(());
             }
@@ -254,7 +255,7 @@ fn accept_all<P: Protocol>(
             };
         }
         set_nodelay(fd);
-        // SAFETY: the descriptor was just made and has no other owner.
+        // SAFETY: the descriptor was just created and has no other owner.
         let owned = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut client = Client {
             fd: owned,
@@ -276,7 +277,7 @@ fn accept_all<P: Protocol>(
     }
 }
 
-/// Sends answers immediately on TCP; a UNIX socket refuses the option, which is harmless.
+/// Makes TCP send answers at once. A UNIX socket refuses the option, which does no harm.
 fn set_nodelay(fd: RawFd) {
     let on: libc::c_int = 1;
     let size = size_of_val(&on) as libc::socklen_t;

@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-/// The text in every wide row: 119 characters, as in a row of the usual test table.
+/// The text in every wide row: 119 characters, like a row of the usual test table.
 pub(crate) const CELL: &[u8; 119] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
 20604855487-25459966574-28203206787-41238978918-19503783441";
 
-/// The value of all other cells: a valid number and an existing key.
+/// The value of every other cell, which is a valid number and an existing key.
 pub(crate) const NARROW: &[u8] = b"1";
 
 const COLUMNS_MAX: u16 = 200;
@@ -16,25 +16,25 @@ const COLUMNS_MAX: u16 = 200;
 pub(crate) enum Kind {
     /// One row.
     Select,
-    /// The server's variables, one column each.
+    /// A row with the server's variables, one column each.
     Variables,
-    /// A row count.
+    /// A number of rows.
     Count,
-    /// A client's test whether `$$` quotes, which this server refuses.
+    /// The query by which a client tests whether `$$` quotes. This server answers that it does not.
     DollarQuote,
-    /// This number of rows inserted.
+    /// Insert this many rows.
     Insert,
-    /// One row changed or deleted.
+    /// Change or delete one row.
     Change,
-    /// A file that the client sends.
+    /// Load a file that the client sends.
     Load,
-    /// A transaction begins.
+    /// Begin a transaction.
     Begin,
-    /// A transaction ends.
+    /// End a transaction.
     End,
-    /// A table is created or dropped: the count of loaded rows restarts.
+    /// Create or drop a table, which resets the count of loaded rows.
     Table,
-    /// A SHOW.
+    /// SHOW.
     Show,
     /// Any other statement.
     Other,
@@ -42,8 +42,8 @@ pub(crate) enum Kind {
     Empty,
 }
 
-/// The rows loaded since the last table was created: the answer to a count, so that a load can be
-/// checked.
+/// How many rows were loaded since the last table was created. This is the answer to a count, so
+/// that a load can be verified.
 #[derive(Default)]
 pub(crate) struct Loaded(Cell<u64>);
 
@@ -56,13 +56,13 @@ impl Loaded {
         self.0.set(0);
     }
 
-    /// The answer to `count(*)`: 1 if nothing was loaded, as for any table here.
+    /// The answer to `count(*)`. If nothing was loaded it is 1, the size of every table here.
     pub(crate) fn count(&self) -> u64 {
         self.0.get().max(1)
     }
 }
 
-/// Finds a statement's kind by its first word, or a little more.
+/// The kind of a statement, from its first word or a little more.
 pub(crate) fn kind_of(sql: &[u8]) -> Kind {
     let sql = sql.trim_ascii_start();
     let starts = |word: &str| {
@@ -90,7 +90,7 @@ pub(crate) fn kind_of(sql: &[u8]) -> Kind {
     }
 }
 
-/// The rows of an `INSERT`: the parenthesised groups after `VALUES`.
+/// The rows of an `INSERT`, which are the groups in parentheses after `VALUES`.
 pub(crate) fn inserted_rows(sql: &[u8]) -> u64 {
     let Some(values) = find(sql, b"values") else {
         return 1;
@@ -113,8 +113,8 @@ pub(crate) fn inserted_rows(sql: &[u8]) -> u64 {
     rows
 }
 
-/// The number of narrow columns in the row of a `SELECT`; 0 for the wide column of the usual test
-/// table, recognised by its name.
+/// The number of narrow columns that a `SELECT` returns. 0 stands for the wide column of the usual
+/// test table, which is recognised by its name.
 pub(crate) fn narrow_columns(sql: &[u8]) -> u16 {
     let sql = sql.trim_ascii_start();
     let list = sql.get("select".len()..).unwrap_or_default();
@@ -147,7 +147,7 @@ fn starts_with(text: &[u8], lower: &[u8]) -> bool {
     head.is_some_and(|head| head.eq_ignore_ascii_case(lower))
 }
 
-/// The number of lines that end in `bytes`: the rows of a file.
+/// The number of line ends in `bytes`, which are the rows of a file.
 pub(crate) fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
@@ -166,7 +166,7 @@ pub(crate) fn question_marks(sql: &[u8]) -> u16 {
     count
 }
 
-/// The highest `$n` of a statement.
+/// The highest `$n` in a statement.
 pub(crate) fn highest_dollar(sql: &[u8]) -> u16 {
     let mut highest = 0;
     for (at, _) in sql.iter().enumerate().filter(|(_, byte)| **byte == b'$') {
@@ -204,7 +204,7 @@ pub(crate) fn variables(sql: &[u8]) -> impl Iterator<Item = (&[u8], &'static [u8
     })
 }
 
-/// The file named by a `LOAD DATA LOCAL`: its first quoted text.
+/// The file that a `LOAD DATA LOCAL` names, which is its first quoted text.
 pub(crate) fn file_name(sql: &[u8]) -> &[u8] {
     sql.split(|byte| matches!(byte, b'\'' | b'"'))
         .nth(1)

@@ -20,14 +20,14 @@ use crate::process::{Located, Own, Placed, Rest, Server, Workers, listeners};
 use crate::sink::{Gauge, Rate, SampleBuffer, Sink};
 use crate::{Config, Cost, OBSERVATIONS_MAX, Observation};
 
-/// The number of samples between searches for workers.
+/// How many samples to take between searches for workers.
 const SEARCH: u64 = 10;
-/// The number of samples after which workers have settled on CPUs.
+/// After this many samples, the workers have settled on CPUs.
 const SETTLED: u64 = 2;
-/// The timeout for a silent database at the end.
+/// How long to wait at the end for a database that does not answer.
 const END_PATIENCE: Duration = Duration::from_secs(1);
-/// The timeout for the observers' last sample: longer than for a slow database, and than reading
-/// everything from a working host takes.
+/// How long the last sample may take. This is longer than waiting for a slow database, and than
+/// reading everything on a host that works.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Skip the last sample if less than this fraction of a period has passed since the previous one.
 const PERIOD_SHARE_MIN: u64 = 4;
@@ -40,21 +40,21 @@ pub enum ObserveError {
     Thread(std::io::Error),
 }
 
-/// Running observers. They end by themselves when dropped without [`Observers::stop`].
+/// Running observers. They also end when this is dropped without [`Observers::stop`].
 pub struct Observers {
-    /// Takes where to send the cost, and ends the thread.
+    /// Takes a sender for the cost, and ends the thread.
     stops: Sender<SyncSender<Cost>>,
     sink: Sink,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Observers {
-    /// Starts the observers. They report facts, settings and gaps, take a first sample immediately,
-    /// and then one per period until they are stopped. A failure of one observer does not stop the
-    /// others: it is reported as [`Observation::NotObserved`].
+    /// Starts the observers. They report facts, settings and gaps, take a first sample at once, and
+    /// then take one per period until they are stopped. If one observer fails, that is reported as
+    /// [`Observation::NotObserved`], and the others continue.
     ///
-    /// Empty the receiver continuously, also during [`Observers::stop`], or observations are lost
-    /// ([`Cost::missed`]). It is disconnected when the observers have ended.
+    /// Read from the receiver all the time, even during [`Observers::stop`]. Otherwise,
+    /// observations are lost ([`Cost::missed`]). It is disconnected when the observers have ended.
     ///
     /// # Errors
     /// The thread could not be created.
@@ -68,7 +68,7 @@ impl Observers {
         let allowed = affinity::allowed();
         let (owning, owned) = channel::<()>();
         let body = move || {
-            // Workers copy the process's descriptors; they do not need these.
+            // Workers copy the descriptors of the process, but do not need these.
             own_descriptors(owning);
             Observer::new(config, sink, allowed, database).work(&stopped);
         };
@@ -82,9 +82,10 @@ impl Observers {
         Ok((this, observations))
     }
 
-    /// Takes a last sample and the state at the end, and ends. Waits at most a second for a server
-    /// that does not answer, a few for one that answers slowly, and 10 s for anything that hangs
-    /// here, such as a file system. Returns `None` after such a hang, or if the observers panicked.
+    /// Takes a last sample and the final state, and ends. Waits at most a second for a server that
+    /// does not answer, a few seconds for one that answers slowly, and 10 s for anything that hangs
+    /// on this host, such as a file system. Returns `None` in the last case, and if the observers
+    /// panicked.
     pub fn stop(self) -> Option<Cost> {
         self.stop_within(STOP_PATIENCE)
     }
@@ -95,7 +96,7 @@ impl Observers {
         match cost.recv_timeout(patience) {
             Ok(cost) => {
                 if let Some(thread) = self.thread {
-                    // It has finished its work.
+                    // The thread has finished its work.
                     let _ = thread.join();
                 }
                 Some(cost)
@@ -108,7 +109,7 @@ impl Observers {
                      the data directory hangs"
                 );
                 self.sink.gap("observers.end", why);
-                // Abandon the thread; whatever it may still send is discarded.
+                // Abandon the thread. Anything it may still send is discarded.
                 self.sink.close();
                 None
             }
@@ -144,9 +145,9 @@ struct Observer {
     is_placed: bool,
 }
 
-/// Gives the calling thread its own table of descriptors, and then drops `owning`. The caller that
-/// starts such a thread waits for that. If the table were copied while a script has a pipe to a
-/// program, the copy would keep the pipe open, and the script would wait for its end forever.
+/// Gives the calling thread its own table of descriptors, and then drops `owning`, for which the
+/// thread that started it waits. If the table were copied while a script has a pipe to a program,
+/// the copy would keep the pipe open, and the script would wait for its end forever.
 pub(crate) fn own_descriptors(owning: Sender<()>) {
     // A refusal of the kernel or a sandbox only costs a few descriptors.
     // SAFETY: a system call without pointers.
@@ -168,7 +169,7 @@ impl Observer {
             let file = file.unwrap_or_else(|_| target.file.clone());
             file.parent().map(Path::to_owned)
         });
-        // A file without a folder is in the current one.
+        // A file name without a folder is in the current folder.
         let folder = folder.map(|path| match path.as_os_str().is_empty() {
             true => PathBuf::from("."),
             false => path,
@@ -222,7 +223,7 @@ impl Observer {
             match stopped.recv_timeout(wait) {
                 Ok(reply) => {
                     let cost = self.finish();
-                    // The caller may have stopped waiting.
+                    // The caller may no longer be waiting.
                     let _ = reply.send(cost);
                     return;
                 }
@@ -232,7 +233,7 @@ impl Observer {
         }
     }
 
-    /// The next time in the schedule; those that have passed meanwhile count as missed.
+    /// The next time in the schedule. Times that have passed meanwhile count as missed.
     fn next_due(&self, due: Nanos) -> Nanos {
         let next = due + self.period_ns;
         let passed = Clock.now().saturating_sub(next).div_ceil(self.period_ns);
@@ -305,7 +306,7 @@ impl Observer {
         }
     }
 
-    /// Handles the server's process, found for the first time or again.
+    /// Handles the server's process when it is found for the first time or found again.
     fn server_found(&mut self, located: Located) {
         if self
             .server
@@ -352,7 +353,7 @@ impl Observer {
         }
     }
 
-    /// Moves off the workers' CPUs, once, when they have settled.
+    /// Leaves the CPUs of the workers, once these have settled.
     fn leave_worker_cpus(&mut self) {
         let settled = self
             .workers_since
@@ -411,7 +412,7 @@ mod tests {
 
     use super::*;
 
-    /// Enough for several samples, however many.
+    /// Enough time for several samples, however many there are.
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[test]
@@ -422,7 +423,7 @@ mod tests {
         let (release, held) = channel::<()>();
         let sinks = sink.clone();
         let hung = move || {
-            // Like a thread whose file system does not answer.
+            // Hang like a thread whose file system does not answer.
             let _ = held.recv();
             drop((stopped, sinks));
         };
@@ -479,7 +480,7 @@ mod tests {
             assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
         }
         assert!(facts.iter().any(|name| name == "client.pid"));
-        // The queue ends with the observers.
+        // The queue ends when the observers end.
         while observations.recv_timeout(LIMIT).is_ok() {}
     }
 }

@@ -1,5 +1,5 @@
-//! Measures what recording a day costs: `day write FILE` records one with a transaction per
-//! simulated second, `day read FILE` loads it.
+//! Measures what it costs to record a day: `day write FILE` records one, with a transaction per
+//! simulated second, and `day read FILE` loads it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a measurement for developers
 
@@ -26,7 +26,7 @@ fn main() {
 }
 
 fn write(path: &Path) {
-    // Do not measure the first run: the number 1 takes less space than any other.
+    // Do not measure the first run, because the number 1 takes less space than any other.
     drop(Results::open(path).unwrap().begin(&head("before")).unwrap());
     let mut writer = Results::open(path).unwrap().begin(&head("day")).unwrap();
     let mut day = Day::begin(&mut writer, 1);

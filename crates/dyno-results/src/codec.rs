@@ -1,5 +1,5 @@
-//! The stored form of latencies: exact sums, a few quantiles, and histograms in HdrHistogram's V2
-//! format, deflated.
+//! How latencies are stored: exact sums, a few quantiles, and deflated histograms in HdrHistogram's
+//! V2 format.
 
 use dyno_core::interval::{Latencies, carries};
 use dyno_core::record::Span;
@@ -9,15 +9,15 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 /// Significant digits of the histograms of spans. Histograms of a whole run keep three.
 pub const SPAN_DIGITS: u8 = 2;
 
-/// Bits of a latency that two significant digits keep: HdrHistogram distinguishes as many values as
-/// the first power of two at or above 2 * 10^digits, here 256.
+/// The bits of a latency that two significant digits keep. HdrHistogram tells as many values apart
+/// as the first power of two at or above 2 * 10^digits, which is 256 here.
 const BITS_KEPT: u32 = 8;
 
 /// The quantiles that have columns, in percent.
 pub(crate) const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// A latency distribution to two significant digits: (lowest latency of a bin, count) in ascending
-/// order. Unlike a histogram, it takes memory only for non-empty bins.
+/// A latency distribution with two significant digits, as (lowest latency of a bin, count) in
+/// ascending order. Unlike a histogram, it takes memory only for bins that are not empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bins(Vec<(u64, u64)>);
 
@@ -55,7 +55,7 @@ impl Bins {
         self.0 = merged;
     }
 
-    /// The smallest histogram that fits; `None` if empty.
+    /// The smallest histogram that fits. `None` if there are no values.
     fn histogram(&self) -> Option<Histogram<u64>> {
         let (highest, _) = self.0.last()?;
         let mut histogram = span_histogram(*highest);
@@ -66,7 +66,7 @@ impl Bins {
     }
 }
 
-/// The lowest latency in the same bin at two significant digits.
+/// The lowest latency that is in the same bin at two significant digits.
 fn coarse(ns: u64) -> u64 {
     let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS_KEPT);
     ns >> shift << shift
@@ -81,7 +81,7 @@ pub(crate) fn span_histogram(highest_ns: u64) -> Histogram<u64> {
     histogram
 }
 
-/// The latencies of one operation over a period, as sent to the thread that writes.
+/// The latencies of one operation over a period, as sent to the writing thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     pub(crate) count: u64,
@@ -177,7 +177,7 @@ pub(crate) struct SpanRow {
 }
 
 impl SpanRow {
-    /// The row of a whole run, with the histograms at full precision.
+    /// The row of a whole run, with histograms of full precision.
     pub(crate) fn total(span: &Span) -> Self {
         let clamped = |ns: u64| {
             ns.clamp(
@@ -199,7 +199,7 @@ impl SpanRow {
         }
     }
 
-    /// The same from a recorder's latencies.
+    /// The same row, from a recorder's latencies.
     pub(crate) fn total_of(latencies: &Latencies, from_s: f64, to_s: f64) -> Self {
         let count = latencies.service.len();
         let (min, max) = (latencies.service_ns_min, latencies.service_ns_max);
@@ -223,7 +223,7 @@ impl SpanRow {
     }
 }
 
-/// The quantiles with columns; `None` where there are too few samples.
+/// The quantiles that have columns. `None` for those with too few samples.
 fn quantiles(histogram: &Histogram<u64>) -> [Option<u64>; PERCENTS.len()] {
     PERCENTS.map(|percent| {
         let known = !histogram.is_empty() && carries(histogram.len(), percent);

@@ -1,5 +1,5 @@
-//! Decodes histograms. A run may have hundreds of thousands of spans, so their histograms are
-//! summed while they are read, without building each one.
+//! Decodes histograms. A run may have hundreds of thousands of spans, so their histograms are added
+//! up while they are read, without creating each one.
 
 use dyno_core::record::Span;
 use hdrhistogram::Histogram;
@@ -13,43 +13,43 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use crate::codec::{SPAN_DIGITS, span_histogram};
 use crate::error::Problem;
 
-/// The first bytes of HdrHistogram's V2 format, deflated and not. Source: the format's description
-/// in the HdrHistogram project, `EncodableHistogram`.
+/// The first bytes of HdrHistogram's V2 format, deflated and not deflated. Source: the description
+/// of the format in the HdrHistogram project, `EncodableHistogram`.
 const COOKIE_DEFLATED: u32 = 0x1c84_9314;
 const COOKIE_PLAIN: u32 = 0x1c84_9313;
 
 /// Bytes before the deflated part: cookie and length.
 const FRAME_BYTES: usize = 8;
 
-/// Bytes before the counts: cookie, their length, normalizing offset, digits, lowest and highest
-/// value, conversion ratio.
+/// Bytes before the counts: cookie, length of the counts, normalizing offset, digits, lowest and
+/// highest value, conversion ratio.
 const HEADER_BYTES: usize = 40;
 
 /// Enough for most histograms of spans.
 const PLAIN_BYTES: usize = 16 << 10;
 
-/// Enough for the counts of any histogram of up to four digits; limits what damaged data can
-/// allocate.
+/// Enough for the counts of any histogram of up to four digits. It limits how much memory damaged
+/// data can make Dyno allocate.
 const PLAIN_BYTES_MAX: usize = 8 << 20;
 
-/// Digits of the histograms written here: spans, and whole runs.
+/// The digits of the histograms that Dyno writes: those of spans, and those of whole runs.
 const DIGITS: [u8; 2] = [SPAN_DIGITS, 3];
 
-/// Decodes histograms and reuses its buffers.
+/// Decodes histograms with buffers that it reuses.
 pub(crate) struct Decoder {
     inflate: Box<DecompressorOxide>,
     plain: Vec<u8>,
 }
 
-/// The kind of an encoded histogram.
+/// The kinds of encoded histogram.
 enum Encoding {
-    /// One with our header; its counts are in the buffer.
+    /// One with the header that Dyno writes. Its counts are in the buffer.
     Ours(Header),
-    /// Any other that the format allows.
+    /// Any other that the format permits.
     Other(Histogram<u64>),
 }
 
-/// The header of a histogram written here.
+/// The header of a histogram that Dyno wrote.
 struct Header {
     digits: u8,
     highest: u64,
@@ -64,7 +64,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a histogram. A missing one is empty.
+    /// Decodes a histogram. One that is missing is empty.
     pub(crate) fn histogram(&mut self, bytes: Option<&[u8]>) -> Result<Histogram<u64>, Problem> {
         let Some(bytes) = bytes else {
             return Ok(span_histogram(0));
@@ -89,7 +89,7 @@ impl Decoder {
         Ok(histogram)
     }
 
-    /// Adds a histogram to a sum. A missing one adds nothing.
+    /// Adds a histogram to a sum. One that is missing adds nothing.
     pub(crate) fn add(&mut self, bytes: Option<&[u8]>, to: &mut Sum) -> Result<(), Problem> {
         let Some(bytes) = bytes else {
             return Ok(());
@@ -124,7 +124,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the length of the inflated bytes in the buffer.
+    /// Inflates the bytes into the buffer, and returns their length.
     fn inflate(&mut self, bytes: &[u8]) -> Result<usize, Problem> {
         let (Some(COOKIE_DEFLATED), Some(length)) = (number(bytes, 0), number(bytes, 4)) else {
             return Err(unreadable("it has no valid header"));
@@ -155,7 +155,7 @@ impl Decoder {
 }
 
 impl Header {
-    /// `None` if it is not of the kind written here, or its counts are incomplete.
+    /// `None` if Dyno does not write histograms like this, or if the counts are incomplete.
     fn ours(plain: &[u8]) -> Option<Self> {
         let words = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36].map(|at| number(plain, at));
         let [
@@ -189,7 +189,7 @@ fn other(plain: &[u8]) -> Result<Histogram<u64>, Problem> {
     let (Some(COOKIE_PLAIN), Some(counts)) = (number(plain, 0), number(plain, 4)) else {
         return Err(unreadable("it has no valid header"));
     };
-    // The library allocates whatever size the header claims.
+    // The library allocates whatever size the header claims, so check it.
     if plain.len().saturating_sub(HEADER_BYTES) < counts as usize {
         return Err(unreadable("it ends early"));
     }
@@ -197,11 +197,11 @@ fn other(plain: &[u8]) -> Result<Histogram<u64>, Problem> {
     read.map_err(|error| unreadable(&error.to_string()))
 }
 
-/// Calls `visit` with the index of each non-zero count. `visit` returns `None` for an index beyond
-/// the highest latency.
+/// Calls `visit` with the index of each count that is not zero. `visit` returns `None` if the index
+/// is beyond the highest latency.
 ///
-/// Runs of zeros are encoded as negative numbers, counts as positive ones, each zigzag-encoded in
-/// seven bits per byte; the ninth byte has eight.
+/// Runs of zeros are encoded as negative numbers and counts as positive ones. Each is
+/// zigzag-encoded with seven bits per byte, except for the ninth byte, which has eight.
 fn each(counts: &[u8], mut visit: impl FnMut(usize, u64) -> Option<()>) -> Result<(), Problem> {
     let mut index: usize = 0;
     let mut bytes = counts.iter();
@@ -230,7 +230,7 @@ fn each(counts: &[u8], mut visit: impl FnMut(usize, u64) -> Option<()>) -> Resul
 /// A sum of latency distributions to two significant digits.
 #[derive(Default)]
 pub(crate) struct Sum {
-    /// Indexed as in a histogram of two digits; only as long as the values need.
+    /// Indexed like a histogram of two digits, but only as long as the values need.
     counts: Vec<u64>,
 }
 
@@ -266,15 +266,15 @@ impl Sum {
     }
 }
 
-/// The number of values that a histogram distinguishes within a power of two, as a binary
-/// logarithm: 128 with two digits, 1024 with three. HdrHistogram takes half of the first power of
-/// two at or above 2 * 10^digits.
+/// How many values a histogram tells apart within a power of two, as a binary logarithm: 128 with
+/// two digits, and 1024 with three. HdrHistogram takes half of the first power of two that is at
+/// least twice 10^digits.
 fn half_bits(digits: u8) -> u32 {
     let distinguished = 2 * 10_u64.pow(u32::from(digits));
     distinguished.next_power_of_two().trailing_zeros() - 1
 }
 
-/// The lowest value of the bin at this index: the first bins hold one value each, and each half
+/// The lowest value of the bin at this index. The first bins have one value each, and each half
 /// after that divides the next power of two. `None` beyond 64 bits.
 fn lowest_at(index: usize, digits: u8) -> Option<u64> {
     let bits = half_bits(digits);
@@ -287,7 +287,7 @@ fn lowest_at(index: usize, digits: u8) -> Option<u64> {
     (octave <= u64::from(u64::BITS - bits)).then(|| (index % half + half) << (octave - 1))
 }
 
-/// The index of a value's bin in a histogram of two digits.
+/// The index of the bin that a value has in a histogram of two digits.
 fn index_of(value: u64) -> usize {
     let bits = half_bits(SPAN_DIGITS);
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(bits + 1);
@@ -318,7 +318,7 @@ pub(crate) struct Merging {
 /// The exact figures of a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exact {
-    /// Spans of the same slot are merged.
+    /// Spans with the same slot are merged.
     pub(crate) slot: u64,
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
@@ -329,7 +329,7 @@ pub(crate) struct Exact {
 }
 
 impl Merging {
-    /// Adds the next span; returns the merged span before it if the slot changes.
+    /// Adds the next span. If the slot changes, returns the merged span before it.
     pub(crate) fn add(
         &mut self,
         next: Exact,
@@ -352,7 +352,7 @@ impl Merging {
         Ok(before)
     }
 
-    /// The merged span so far; `None` if empty.
+    /// The merged span so far. `None` if it is empty.
     pub(crate) fn take(&mut self) -> Option<Span> {
         let open = self.open.take()?;
         Some(Span {

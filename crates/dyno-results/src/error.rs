@@ -1,4 +1,4 @@
-//! Errors of results files: the action, the file, the problem, and advice.
+//! Errors of results files: the action, the file, the problem, and what to try.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 /// An action on a results file that failed.
 #[derive(Debug)]
 pub struct ResultsError {
-    /// The action, e.g. `open`, `record the run in`.
+    /// The action, for example `open` or `record the run in`.
     pub doing: String,
     /// The file.
     pub path: PathBuf,
@@ -31,16 +31,16 @@ pub enum Problem {
     /// The path is a pipe, a device or a socket.
     #[error("it is {0}, not a regular file")]
     Special(&'static str),
-    /// An existing file without content.
+    /// The file exists but is empty.
     #[error("the file is empty")]
     Empty,
-    /// Its first bytes are not those of an SQLite file.
+    /// The file does not start with the first bytes of an SQLite file.
     #[error("it is not an SQLite database")]
     NotSqlite,
-    /// An SQLite database of another application, with this application id.
+    /// The file is an SQLite database of another application, with this application id.
     #[error("it is an SQLite database of another program (application id {0:#x})")]
     Foreign(i32),
-    /// Written by a newer version of this program.
+    /// A newer version of this program wrote the file.
     #[error("its schema has version {version}, but this program supports versions up to {known}")]
     Newer {
         /// The file's version.
@@ -48,7 +48,7 @@ pub enum Problem {
         /// The newest version known here.
         known: i32,
     },
-    /// Written by an older version of this program, and cannot be upgraded here.
+    /// An older version of this program wrote the file, and it cannot be upgraded here.
     #[error(
         "its schema has the older version {version}, and it cannot be upgraded because it is \
          read-only"
@@ -57,7 +57,7 @@ pub enum Problem {
         /// The file's version.
         version: i32,
     },
-    /// Written by a build from before the first release.
+    /// A build from before the first release wrote the file.
     #[error("its schema has version {version}, of a build before the first release")]
     BeforeFirst {
         /// The file's version.
@@ -72,7 +72,7 @@ pub enum Problem {
     /// The disk is full.
     #[error("there is no space left ({0})")]
     Full(String),
-    /// Another process kept it locked.
+    /// Another process kept the file locked.
     #[error("another process kept it locked for {waited_s} s ({message})")]
     Locked {
         /// How long Dyno waited, in seconds.
@@ -80,13 +80,13 @@ pub enum Problem {
         /// SQLite's message.
         message: String,
     },
-    /// Truncated or overwritten.
+    /// The file is truncated, or was overwritten.
     #[error("it is damaged ({0})")]
     Damaged(String),
     /// The file contains no runs.
     #[error("it contains no runs")]
     NoRuns,
-    /// No run matches this.
+    /// No run has this name or number.
     #[error("there is no run `{0}` in it")]
     NoSuchRun(String),
     /// The run is not a phase of a sequence.
@@ -95,7 +95,7 @@ pub enum Problem {
     /// Several names begin with this.
     #[error("`{wanted}` is ambiguous: {}", .names.join(" or "))]
     Ambiguous {
-        /// The name given by the user.
+        /// The name that the user gave.
         wanted: String,
         /// Some of the matching names.
         names: Vec<String>,
@@ -103,7 +103,7 @@ pub enum Problem {
     /// A run with this name exists already.
     #[error("it already contains a run named `{0}`")]
     NameTaken(String),
-    /// A stored value that cannot be read.
+    /// A stored value cannot be read.
     #[error("{what} cannot be read ({why})")]
     Unreadable {
         /// The value.
@@ -111,10 +111,10 @@ pub enum Problem {
         /// The reason.
         why: String,
     },
-    /// The thread that writes could not start, or ended early.
+    /// The writing thread could not start, or ended early.
     #[error("the writer thread is not running ({0})")]
     NoWriter(String),
-    /// Any other message of SQLite or the operating system.
+    /// Any other message, from SQLite or the operating system.
     #[error("{0}")]
     Other(String),
 }
@@ -167,7 +167,7 @@ impl fmt::Display for ResultsError {
 
 impl std::error::Error for ResultsError {}
 
-/// The context of an action, for its errors.
+/// The context of an action, for error messages.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) doing: &'a str,

@@ -1,7 +1,7 @@
-//! The results file: its schema, writing during a run, reading, migration.
+//! The results file: its schema, how runs are written and read, and migrations.
 //!
-//! It is one SQLite database that anybody may query; `docs/results.md` explains it.
-//! [`BackgroundWriter`] writes a run from its own thread, [`RunWriter`] from the caller's;
+//! The file is a single SQLite database that anybody may query; `docs/results.md` explains it.
+//! [`BackgroundWriter`] writes a run from its own thread, [`RunWriter`] from the caller's, and
 //! [`Results`] reads.
 //!
 //! # Where to change what

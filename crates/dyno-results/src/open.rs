@@ -1,4 +1,4 @@
-//! Opens a results file after checking what it is. Any other file is left unchanged.
+//! Opens a results file after checking what it is. A file of any other kind is left unchanged.
 
 use std::fs::{File, FileType};
 use std::io::Read as _;
@@ -16,10 +16,10 @@ use crate::error::{At, Problem, ResultsError};
 use crate::schema::{self, Kind, MIGRATIONS, Migration};
 
 /// How long to wait for another process's lock. Transactions are short, so even many concurrent
-/// writers finish well within it.
+/// writers are done well before this.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pause between retries where SQLite itself does not wait.
+/// How long to pause between retries where SQLite itself does not wait.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// The first bytes of every SQLite file.
@@ -28,13 +28,13 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Offset of the application id in the file's header, big-endian.
 const APPLICATION_ID_AT: usize = 68;
 
-/// Page size of a new file: with large pages, histograms leave less space empty.
+/// The page size of a new file in bytes. With large pages, histograms leave less space empty.
 const PAGE_BYTES: i64 = 8192;
-/// Size of a writer's page cache (KiB, negative as SQLite requires). Appending needs little: the
-/// default of 2 MB fills over the first ten minutes and looks like a leak.
+/// The size of a writer's page cache in KiB, which SQLite expects as a negative number. Appending
+/// needs little. The default of 2 MB fills up over the first ten minutes, which looks like a leak.
 const CACHE_KIB: i64 = -512;
 
-/// Number of bytes checked before SQLite opens the file.
+/// How many bytes to check before SQLite opens the file.
 const HEADER_BYTES: usize = 100;
 
 /// An open results file.
@@ -50,8 +50,8 @@ impl Results {
     /// it to the newest schema.
     ///
     /// # Errors
-    /// The file is not a results file of a known version, is damaged, or cannot be written to.
-    /// Nothing is written in these cases.
+    /// The file is not a results file of a known version, is damaged, or cannot be written to. In
+    /// that case nothing is written.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         Self::open_with(path, PATIENCE, MIGRATIONS)
     }
@@ -85,17 +85,17 @@ impl Results {
             return Err(at.error(Problem::NoFolder(folder.to_owned())));
         }
         if look == Look::Database {
-            // Check over a read-only connection, which leaves no trace.
+            // Use a read-only connection for the check, because it leaves no trace.
             match read_only(at) {
                 Ok(connection) => drop(known(at, &connection, migrations)?),
-                // Left behind by a crash in our own folder: only a writer can repair it.
+                // A crash left this behind in our own folder, and only a writer can repair it.
                 Err(error) if matches!(error.problem, Problem::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }
         if look == Look::Absent {
             make(at).map_err(|error| match error.problem {
-                // The folder exists but does not allow new files, e.g. /proc.
+                // The folder exists but does not permit new files, for example /proc.
                 Problem::Missing => {
                     at.error(Problem::Denied("no file can be created there".into()))
                 }
@@ -162,13 +162,13 @@ enum Look {
     Database,
 }
 
-/// Checks a file's first bytes without SQLite.
+/// Checks the first bytes of a file without SQLite.
 fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     if at.path.is_dir() {
         return Err(at.error(Problem::Directory));
     }
-    // Check before opening: opening a pipe blocks until its other end opens, and opening a device
-    // may have effects.
+    // Check the type first: opening a pipe blocks until its other end is opened, and opening a
+    // device may have effects.
     let kind = match std::fs::metadata(at.path) {
         Ok(about) => about.file_type(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Look::Absent),
@@ -194,8 +194,8 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     let due = length_due(&header)
         .unwrap_or_default()
         .max(HEADER_BYTES as u64);
-    // With a log next to the file, another process may be about to write the rest. But SQLite
-    // treats a file shorter than one page as an empty database.
+    // If there is a log next to the file, another process may be about to write the rest. But
+    // SQLite treats a file shorter than one page as an empty database.
     if length < due && (!has_log(at.path) || length < page_bytes(&header).max(HEADER_BYTES as u64))
     {
         let why = format!("it has {length} bytes and should have {due}");
@@ -204,7 +204,7 @@ fn looked_at(at: At<'_>) -> Result<Look, ResultsError> {
     let mut id = [0; 4];
     id.copy_from_slice(&header[APPLICATION_ID_AT..APPLICATION_ID_AT + 4]);
     match i32::from_be_bytes(id) {
-        // The id may still be in the log.
+        // The id may still be in the log only.
         0 | schema::APPLICATION_ID => Ok(Look::Database),
         id => Err(at.error(Problem::Foreign(id))),
     }
@@ -220,7 +220,7 @@ fn special(kind: FileType) -> &'static str {
     }
 }
 
-/// Creates the file for its owner only, since it will contain server settings and error messages.
+/// Creates the file for its owner only, because it will contain server settings and error messages.
 /// SQLite gives the log and its index the same permissions.
 fn make(at: At<'_>) -> Result<(), ResultsError> {
     let mut options = File::options();
@@ -233,14 +233,15 @@ fn make(at: At<'_>) -> Result<(), ResultsError> {
     }
 }
 
-/// The minimum length of a file with this header; `None` if the header does not say.
+/// How long a file with this header must be at least. `None` if the header does not say.
 fn length_due(header: &[u8]) -> Option<u64> {
     let number = |from: usize| -> Option<u32> {
         let bytes = header.get(from..from + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     };
-    // From SQLite's file format: the size in pages is at offset 28. It is valid if the change
-    // counter at 24 equals the one at 92, recorded when the size was written.
+    // See SQLite's file format: the size in pages is at offset 28. It is valid if the change
+    // counter at 24 equals the number at 92, which is the counter's value when the size was
+    // written.
     let (changes, pages, valid_for) = (number(24)?, number(28)?, number(92)?);
     let pages = if changes == valid_for { pages } else { 1 };
     Some(page_bytes(header) * u64::from(pages.max(1)))
@@ -255,7 +256,7 @@ fn page_bytes(header: &[u8]) -> u64 {
     }
 }
 
-/// A read-only connection. If SQLite cannot create its shared memory because the folder is
+/// Opens a read-only connection. If SQLite cannot create its shared memory because the folder is
 /// read-only, nobody else can be writing, and the file is read as it is.
 fn read_only(at: At<'_>) -> Result<Connection, ResultsError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -284,7 +285,7 @@ fn read_only(at: At<'_>) -> Result<Connection, ResultsError> {
     immutable().map_err(|error| at.sqlite(error))
 }
 
-/// Whether a non-empty log is next to the file.
+/// Whether there is a log next to the file that is not empty.
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -298,14 +299,14 @@ fn uri(path: &Path) -> String {
         .remove(b'.')
         .remove(b'-')
         .remove(b'_');
-    // Relative paths stay relative: a path after an authority must be absolute.
+    // Keep relative paths relative, because a path after an authority would have to be absolute.
     format!(
         "file:{}",
         percent_encode(path.as_os_str().as_bytes(), ESCAPED)
     )
 }
 
-/// The kind of the database, if it can be used.
+/// The kind of the database, if Dyno can use it.
 fn known(
     at: At<'_>,
     connection: &Connection,
@@ -342,11 +343,11 @@ fn prepare(
             .pragma_update(None, "page_size", PAGE_BYTES)
             .map_err(sqlite)?;
     }
-    // With write-ahead logging, readers and the writer do not block each other, and a killed
-    // process leaves the file intact.
+    // With write-ahead logging, readers and the writer do not block one another, and the file stays
+    // intact if the process is killed.
     keep_a_log(connection, at).map_err(sqlite)?;
-    // The log is not synced with each transaction: a power failure may lose the latest ones, but
-    // nothing else.
+    // The log is not synced with each transaction. A power failure may lose the latest
+    // transactions, but nothing else.
     connection
         .pragma_update(None, "synchronous", "normal")
         .and_then(|()| connection.pragma_update(None, "cache_size", CACHE_KIB))
@@ -359,8 +360,8 @@ fn prepare(
     Ok(())
 }
 
-/// Switches to write-ahead logging. SQLite's busy timeout does not apply here, so two processes
-/// that create the file at once would fail without the retry.
+/// Switches to write-ahead logging. SQLite's busy timeout does not apply to this, so if two
+/// processes created the file at once, one would fail without the retry.
 fn keep_a_log(connection: &Connection, at: At<'_>) -> rusqlite::Result<()> {
     let clock = Clock;
     let deadline = clock.now() + Duration::from_secs_f64(at.patience_s).as_nanos() as Nanos;

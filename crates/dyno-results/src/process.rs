@@ -1,16 +1,16 @@
-//! Identifies the process that writes a run, so that others can check whether it is alive.
+//! Identifies the process that writes a run, so that others can check whether it is still running.
 
 use std::fs;
 
-/// Identifies a process on this machine, even after its process id is reused.
+/// Identifies a process on this machine, even if its process id is used again later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: Option<i64>,
-    /// The machine's boot: `/proc/sys/kernel/random/boot_id`.
+    /// The boot of the machine: `/proc/sys/kernel/random/boot_id`.
     pub(crate) boot_id: Option<String>,
-    /// When it started, in clock ticks since the boot: field 22 of `/proc/PID/stat`.
+    /// When the process started, in clock ticks since the boot: field 22 of `/proc/PID/stat`.
     pub(crate) start_ticks: Option<i64>,
-    /// Its process id namespace: `/proc/self/ns/pid`.
+    /// The namespace of the process id: `/proc/self/ns/pid`.
     pub(crate) namespace: Option<String>,
 }
 
@@ -25,8 +25,8 @@ impl Process {
         }
     }
 
-    /// Whether it is still running. A process in another container of the same boot is not visible
-    /// here and counts as alive.
+    /// Whether the process is still running. If it is in another container of the same boot, it is
+    /// not visible here and counts as running.
     pub(crate) fn lives(&self) -> bool {
         let Some(pid) = self.pid else { return false };
         if self.boot_id != boot_id() {
@@ -55,7 +55,7 @@ fn start_ticks(pid: i64) -> Option<i64> {
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
-    // `rest` begins with field 3, and one field was consumed.
+    // `rest` begins with field 3, and one more field was consumed.
     fields.nth(22 - 4)?.parse().ok()
 }
 

@@ -4,10 +4,11 @@ use dyno_script::{Builtins, Source};
 
 macro_rules! workloads {
     ($($name:literal: $about:literal),* $(,)?) => {
-        /// Name and script of each.
+        /// The name and the script of each.
         pub const SCRIPTS: Builtins =
             &[$(($name, include_str!(concat!("../../../workloads/", $name, ".lua")))),*];
-        /// Name and one line about each; the line is empty for scripts that are not workloads.
+        /// The name of each, with one line about it. The line is empty for scripts that are not
+        /// workloads.
         pub const ABOUT: &[(&str, &str)] = &[$(($name, $about)),*];
     };
 }
@@ -62,7 +63,7 @@ workloads! {
     "sql_file_expression": "",
 }
 
-/// Whether the script is an unmodified built-in.
+/// Whether the script is a built-in one, without changes.
 pub fn is_builtin(source: &Source) -> bool {
     // A first line `#!…` was turned into a comment.
     let bare = source

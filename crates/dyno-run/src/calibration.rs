@@ -1,5 +1,6 @@
 //! The load generator's own ceiling: the same script, sessions and workers against a server that
-//! answers at once. Cached between runs, because it changes only with them and with the host.
+//! answers at once. It is cached between runs, because it changes only with these and with the
+//! host.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -25,27 +26,28 @@ use crate::job::{Job, Loaded};
 use crate::scratch::{self, Scratch};
 use crate::sink::{Notice, Sinks};
 
-/// How long a calibration measures, and its warm-up.
+/// How long a calibration measures, and how long its warm-up is.
 const MEASURE: Duration = Duration::from_millis(1500);
 const WARMUP: Duration = Duration::from_millis(500);
-/// Both.
+/// The length of a calibration with its warm-up.
 pub const LENGTH: Duration = Duration::from_secs(2);
-/// Maximum age of a cached calibration: kernels are updated, and virtual machines get new
-/// neighbours.
+/// How old a cached calibration may be in seconds. Kernels are updated, and virtual machines get
+/// new neighbours.
 const AGE_S_MAX: f64 = 7.0 * 86_400.0;
 
-/// A script's cost on the client with a server that costs nothing.
+/// What a script costs the client if the server costs nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Client CPU per event, of the workers, in microseconds.
+    /// The workers' CPU time per event in microseconds.
     pub cpu_us_per_event: f64,
-    /// The most that the workers could offer with one core each, in events per second.
+    /// The most events per second that the workers could offer with one core each.
     pub events_per_s_max: f64,
-    /// What they offered while sharing the host with the null server, in events per second.
+    /// The events per second that they offered while they shared the host with the null server.
     pub events_per_s: f64,
-    /// The longest time in which a worker did not serve its sockets: the host's jitter.
+    /// The longest time for which a worker did not serve its sockets, which is the host's jitter.
     pub stall_ms_max: f64,
-    /// 99.9th percentile of the service time, all of it client and kernel.
+    /// The 99.9th percentile of the service time, all of which is spent in the client and the
+    /// kernel.
     pub p999_ms: f64,
     /// Number of sessions.
     pub sessions: u32,
@@ -53,11 +55,11 @@ pub struct Calibration {
     pub workers: u32,
     /// How the server was reached: `tcp` or `unix socket`.
     pub transport: String,
-    /// When it was made, in seconds since the Unix epoch.
+    /// When it was measured, in seconds since the Unix epoch.
     pub made_unix_s: f64,
 }
 
-/// Why a script on a target cannot be calibrated; `None` if it can.
+/// Why a script cannot be calibrated for a target. `None` if it can.
 pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
     match target.map(|target| target.family) {
         None => Some("the script uses no database"),
@@ -68,7 +70,7 @@ pub fn obstacle(target: Option<&Target>) -> Option<&'static str> {
     }
 }
 
-/// The cached calibration of this job, if there is a recent one.
+/// A cached calibration of this job, if there is a recent one.
 pub fn cached(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibration> {
     let all = read(&cache_file()?);
     let calibration = all.get(&key(job, options))?.clone();
@@ -79,7 +81,7 @@ pub fn cached(job: &Job, options: &[(String, OptionValue)]) -> Option<Calibratio
 /// Runs a calibration and caches it.
 ///
 /// # Errors
-/// A script that does not run on canned answers, or a host without resources for the null server.
+/// The script does not run on canned answers, or the host lacks resources for the null server.
 pub fn make(
     job: &Job,
     options: &[(String, OptionValue)],
@@ -103,18 +105,18 @@ pub fn make(
         ramp_up: Duration::ZERO,
         open_loop: None,
         schedule: None,
-        // That instant has passed when the run begins.
+        // This instant has passed when the run begins.
         begin_unix_s: None,
         ..job.drive.clone()
     };
     let mut ready = Loaded::new(null)
         .and_then(|loaded| loaded.ready(options.to_vec(), Arc::clone(stop)))
         .context("cannot prepare the workload on the null server")?;
-    // The null server lacks what `init` looks up or creates; sessions do without.
+    // The null server lacks what `init` looks up or creates, and sessions do without it.
     let _ = ready.call("init");
     let outcome = ready.run(|_| {}).context("the script does not run")?;
     let calibration = calibration(&outcome, &ready.job.drive, server.transport)?;
-    // Failing to write the cache only costs two seconds next time.
+    // If the cache cannot be written, that only costs two seconds next time.
     let _ = keep(&key(job, options), &calibration);
     Ok(calibration)
 }
@@ -149,7 +151,7 @@ fn calibration(outcome: &RunOutcome, drive: &Drive, transport: &str) -> Result<C
     })
 }
 
-/// A null server on its own thread, until dropped.
+/// A null server on its own thread, which ends when this is dropped.
 struct NullServer {
     folder: Scratch,
     scheme: &'static str,
@@ -205,12 +207,13 @@ impl NullServer {
     }
 }
 
-/// PostgreSQL's clients require this name; MySQL's accept any.
+/// PostgreSQL's clients require this name. MySQL's clients accept any name.
 fn socket(folder: &Path) -> PathBuf {
     folder.join(".s.PGSQL.5432")
 }
 
-/// The inputs of a calibration: the host, the tool, the script with its options, how it is driven.
+/// What a calibration depends on: the host, the program, the script with its options, and the
+/// drive.
 fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
     let mut hash = Sha256::new();
     let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
@@ -235,7 +238,7 @@ fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
     hex(hash.finalize())
 }
 
-/// The options except those that only change the length or the rate of a run.
+/// The options, except those that only change the length or the rate of a run.
 fn lasting(options: &[(String, OptionValue)]) -> Vec<&(String, OptionValue)> {
     const PASSING: [&str; 6] = [
         "time",
@@ -270,7 +273,7 @@ fn keep(key: &str, calibration: &Calibration) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut all = read(&path);
     all.insert(key.to_owned(), calibration.clone());
-    // Written aside and renamed, so that concurrent runs leave a complete file.
+    // Write a temporary file and rename it, so that concurrent runs leave a complete file.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     let text = serde_json::to_string_pretty(&all).map_err(std::io::Error::from)?;
     file.write_all(text.as_bytes())?;

@@ -16,30 +16,30 @@ use dyno_observe::Digests;
 
 use crate::job::Ready;
 
-/// Timeout for connecting and for reading digests.
+/// How long to wait for a connection, and for the digests.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most digests kept, by server time.
+/// The most digests to keep: those with the most server time.
 const DIGESTS_MAX: usize = 20;
-/// Catalogs: statements on them observe the server.
+/// Catalogues. Statements that use them observe the server.
 const CATALOGS: [&str; 3] = ["performance_schema", "information_schema", "pg_"];
-/// First words of statements that observe the server or set up their session.
+/// The first words of statements that observe the server or set up their session.
 const QUESTIONS: [&str; 3] = ["show ", "select @@", "set "];
 /// Statements that only check that the server answers.
 const PINGS: [&str; 2] = ["select $1", "select ?"];
 
 type Read = (Option<Control>, Result<Digests, String>);
 
-/// A connection that reads the digests at both ends.
+/// A connection that reads the digests before and after the measurement.
 pub(crate) struct Reader {
     family: Family,
     endpoints: usize,
     before: Read,
-    /// Reads them again after the warm-up; ends at once when the sender is dropped.
+    /// Reads them once more after the warm-up. Ends at once when the sender is dropped.
     later: Option<(Sender<()>, JoinHandle<Read>)>,
 }
 
 impl Reader {
-    /// Reads the digests for the first time; `None` without a server that has some.
+    /// Reads the digests for the first time. `None` if the server has none.
     pub(crate) fn begin(ready: &Ready) -> Option<Self> {
         let connector = ready.connector.as_ref()?;
         let family = connector.family();
@@ -64,7 +64,7 @@ impl Reader {
         })
     }
 
-    /// The measurement begins at this time, perhaps after a warm-up, which must not count.
+    /// Sets when the measurement begins. If there is a warm-up before it, that must not count.
     pub(crate) fn again_at(&mut self, measured: Nanos) {
         let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
         if wait < Duration::from_millis(1) || self.before.1.is_err() {
@@ -76,7 +76,7 @@ impl Reader {
         let family = self.family;
         let (ended, end) = channel::<()>();
         let read = move || {
-            // Nothing is ever sent.
+            // Nothing is ever sent, so this waits for the time, or until the sender is dropped.
             let _ = end.recv_timeout(wait);
             let read = Digests::read(&mut control, family, TIMEOUT);
             (Some(control), read)
@@ -93,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// Reads the digests for the last time, and returns the differences.
+    /// Reads the digests for the last time and returns the differences.
     pub(crate) fn finish(mut self) -> DigestsSummary {
         if let Some((ended, thread)) = self.later.take() {
             drop(ended);
@@ -128,14 +128,14 @@ impl Reader {
     }
 }
 
-/// Assigns the digests to shapes. Digests of one shape are merged, those of catalogs are only
-/// counted, and the smallest are reduced to a sum.
+/// Assigns the digests to shapes. Digests of the same shape are merged, those of catalogues are
+/// only counted, and the smallest ones are added up.
 pub(crate) fn matched(observed: DigestsSummary, run: &RunSummary, ready: &Ready) -> DigestsSummary {
     let literals = ready.literals();
     let mut shapes: HashMap<String, Option<&str>> = HashMap::new();
     for one in &run.statements {
         if let Some(key) = comparable(&one.shape, literals) {
-            // Two indistinguishable shapes have no digest.
+            // If two shapes cannot be distinguished, neither has a digest.
             let place = shapes.entry(key);
             place
                 .and_modify(|shape| *shape = None)
@@ -157,7 +157,7 @@ fn put_together<'a>(
     };
     for mut digest in observed.digests {
         digest.shape = shape_of(&digest.text).map(str::to_owned);
-        // PostgreSQL leaves values in utility statements, including passwords of roles.
+        // PostgreSQL leaves values in utility statements, among them the passwords of roles.
         digest.text = shape(digest.text.as_bytes(), literals);
         let text = digest.text.to_lowercase().replace('`', "");
         let has = |word: &&str| text.contains(word);

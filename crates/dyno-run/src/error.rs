@@ -13,22 +13,22 @@ use thiserror::Error;
 /// Why a run, or a part of one, failed.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// An invalid request: nothing was started.
+    /// The request is invalid, and nothing was started.
     #[error("{0}")]
     Usage(String),
-    /// The run would be refused, for this reason known before the load.
+    /// The run would be refused, for a reason that is known before the load.
     #[error("this run would be refused: {0}. Nothing ran; use --force to run it anyway")]
     Refused(String),
-    /// An error raised by a script, or another reason in words.
+    /// An error that a script raised, or another reason in words.
     #[error("{0}")]
     Failed(String),
-    /// A test of the host lacks something that it needs.
+    /// A test of the host lacks something it needs.
     #[error(transparent)]
     NotReady(#[from] dyno_host::NotReady),
     /// The load could not start.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The process may not have as many descriptors as the sessions need.
+    /// The process may not open as many descriptors as the sessions need.
     #[error(transparent)]
     Descriptors(#[from] DescriptorError),
     /// The results file could not be written.
@@ -43,13 +43,13 @@ pub enum RunError {
     /// The observers could not start.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// A waiver names an unknown check.
+    /// A waiver names a check that does not exist.
     #[error(transparent)]
     Waiver(#[from] UnknownCheck),
     /// The system refused a file, a folder or a thread.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// An error with the action that failed.
+    /// An error together with the action that failed.
     #[error("{doing}")]
     While {
         /// The action in words, without a full stop.
@@ -88,7 +88,7 @@ impl RunError {
         }
     }
 
-    /// Whether it concerns the results file, not the target.
+    /// Whether the error is about the results file and not the target.
     pub fn is_of_results(&self) -> bool {
         match self {
             Self::Results(_) => true,
@@ -115,7 +115,7 @@ impl RunError {
         }
     }
 
-    /// The whole chain on one line, the outermost action first.
+    /// All causes on one line, with the outermost action first.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -136,9 +136,9 @@ pub(crate) fn failed(why: impl Into<String>) -> RunError {
     RunError::Failed(why.into())
 }
 
-/// Adds the failed action to an error.
+/// Adds the action that failed to an error.
 pub(crate) trait Context<T> {
-    /// The failed action, in words without a full stop.
+    /// `doing` is the action in words, without a full stop.
     fn context(self, doing: impl Into<String>) -> Result<T>;
 }
 

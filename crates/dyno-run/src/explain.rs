@@ -1,4 +1,4 @@
-//! Reads the server's plans of the run's statements after the load.
+//! Reads the server's plans for the statements of the run, after the load.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use dyno_observe::{explain, has_plan};
 
 use crate::job::Ready;
 
-/// Requests the plans of all shapes.
+/// The word that requests the plans of all shapes.
 pub const ALL: &str = "all";
-/// Timeout for reading a plan.
+/// How long to wait for a plan.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most shapes with plans, by total time.
+/// The most shapes that get plans: those with the most time in total.
 const SHAPES_MAX: usize = 64;
 
-/// The requested plans: of executed shapes, and of statements.
+/// The plans that were requested, of shapes that ran and of given statements.
 pub(crate) fn plans(
     ready: &Ready,
     asked: &[String],

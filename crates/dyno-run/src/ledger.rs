@@ -1,4 +1,4 @@
-//! The ledger of a run: what the server acknowledged, compared with the database's content.
+//! The ledger of a run: compares what the server acknowledged with what the database contains.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub struct Before {
 }
 
 impl Before {
-    /// Reads the sums; `None` if they are not wanted, the script keeps no ledger, or reading
-    /// failed, which is reported.
+    /// Reads the sums. `None` if nobody wants them, if the script keeps no ledger, or if they
+    /// cannot be read, which is reported.
     pub fn read(ready: &mut Ready, wanted: Compared, sinks: &Sinks) -> Option<Self> {
         let whole = match wanted {
             Compared::Nothing => return None,
@@ -32,8 +32,8 @@ impl Before {
         }
     }
 
-    /// Reads them again after the run and compares the changes with the acknowledgements, which are
-    /// not `known` if a worker did not hand over its sessions' sums.
+    /// Reads the sums again after the run, and compares the changes with the acknowledged sums.
+    /// These are not `known` if a worker did not hand over those of its sessions.
     pub fn compare(self, ready: &mut Ready, known: bool, sinks: &Sinks) -> Vec<LedgerEntry> {
         let after = match ready.read_ledger(self.whole) {
             Ok(after) => after.unwrap_or_default(),
@@ -69,7 +69,7 @@ impl Before {
     }
 }
 
-/// Sums beyond 64 bits cannot be in a column.
+/// A column cannot contain a sum beyond 64 bits.
 fn clamped(sum: i128) -> i64 {
     sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

@@ -1,6 +1,6 @@
-//! Runs a workload on a target: the load and its observers, the record, the ledger, the verdict.
-//! The caller describes the run with a [`Job`] and receives results through [`Sink`]s. Nothing here
-//! prints or knows the command line.
+//! Runs a workload on a target: the load and its observers, the record, the ledger, and the
+//! verdict. The caller describes the run with a [`Job`], and receives results through [`Sink`]s.
+//! Nothing in this crate prints, or knows the command line.
 //!
 //! # Where to change what
 //!

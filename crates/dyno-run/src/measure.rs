@@ -1,4 +1,4 @@
-//! One measured run: recorded, observed, judged.
+//! Makes one run: records, observes and judges it.
 
 use dyno_analysis::summarize;
 use dyno_core::plan::Compared;
@@ -21,27 +21,28 @@ use crate::summary::{StartReadings, disconnected, summarise};
 pub struct Measured {
     /// Its summary.
     pub summary: RunSummary,
-    /// A failure after the measurement; the summary is still valid.
+    /// An error after the measurement. The summary is valid all the same.
     pub trouble: Option<RunError>,
-    /// A message about sessions without a connection at the end: the run is not a success.
+    /// A message about sessions that had no connection at the end, so that the run is not a
+    /// success.
     pub disconnected: Option<String>,
 }
 
 /// The result of a load.
 pub struct LoadEnd {
-    /// Of the load itself.
+    /// The result of the load itself.
     pub outcome: RunOutcome,
-    /// The ceiling of the load generators, if they reported it.
+    /// The ceiling of the load generators, if they have reported it.
     pub calibration: Option<Calibration>,
 }
 
-/// Generates the load of a run that is ready: reports progress, and returns the result.
+/// Makes the load of a run that is ready. Reports its progress and returns its result.
 pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<LoadEnd> + 'a;
 
 /// Runs the workload.
 ///
 /// # Errors
-/// Anything that prevents a result.
+/// Whatever prevents a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     if ready.gate.is_some() {
         return measure_part(ready, request, sinks);
@@ -55,10 +56,10 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     measured(ready, request, sinks, (true, own))
 }
 
-/// The same for a load made by others, who calibrate for themselves.
+/// The same for a load that others make, who also calibrate.
 ///
 /// # Errors
-/// Anything that prevents a result.
+/// Whatever prevents a result.
 pub fn measure_load(
     ready: &mut Ready,
     request: &RunRequest,
@@ -75,7 +76,7 @@ fn measured(
     (calibrates, load): (bool, &mut Load<'_>),
 ) -> Result<Measured> {
     let drive = &ready.job.drive;
-    // Other load generators change the same rows, unknown to this one.
+    // Other load generators change the same rows, which this one does not know.
     let ledger = match &drive.shard {
         Some(shard) if shard.of > 1 => Compared::Nothing,
         _ => request.plan.record.ledger,
@@ -93,7 +94,7 @@ fn measured(
     }
     let before = Before::read(ready, ledger, sinks);
     if let Err(error) = ready.alive() {
-        // A script that still runs would take a core from the measurement.
+        // A script that is still running would take a core from the measurement.
         recording.abandon(ready, &error);
         return Err(error);
     }
@@ -136,8 +137,8 @@ fn measured(
     })
 }
 
-/// Makes a part of a run's load. The script's `init()` and `done()`, its ledger and the server's
-/// plans and digests belong to the whole run and are left out.
+/// Makes part of a run's load. Leaves out what belongs to the whole run: the script's `init()` and
+/// `done()`, its ledger, and the server's plans and digests.
 fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     let recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
     let mut watch = Watch::new(recording, &request.plan.record.percentiles);
@@ -157,7 +158,7 @@ fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Resul
     })
 }
 
-/// Records a load's progress, and keeps what its summary needs.
+/// Records the progress of a load, and keeps what its summary needs.
 pub struct Watch {
     recording: Recording,
     start: StartReadings,
@@ -169,7 +170,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// For a run without measurements so far.
+    /// Starts watching a run that has no measurements yet.
     pub fn new(recording: Recording, percentiles: &[f64]) -> Self {
         Self {
             recording,
@@ -208,7 +209,7 @@ impl Watch {
         }
     }
 
-    /// The load has ended: returns its judged summary, and whether the record is complete.
+    /// The load has ended. Returns its judged summary, and whether the record is complete.
     pub fn finish(
         self,
         ready: &mut Ready,
@@ -234,7 +235,7 @@ impl Watch {
         (summary, recorded)
     }
 
-    /// The same for a part of a run's load.
+    /// The same for part of a run's load.
     fn finish_part(
         self,
         ready: &mut Ready,
@@ -248,7 +249,7 @@ impl Watch {
         (summary, recorded)
     }
 
-    /// The run ended with this error and without a result.
+    /// The run ended with this error and has no result.
     pub fn abandon(self, ready: &Ready, error: &RunError) {
         self.recording.abandon(ready, error);
     }

@@ -1,4 +1,4 @@
-//! The plan of a job, and the job of a plan.
+//! Turns a job into a plan, and a plan into a job.
 
 use dyno_core::Target;
 use dyno_core::db::Family;
@@ -14,10 +14,10 @@ use crate::job::{Job, cores};
 use crate::workload::Workload;
 
 impl Job {
-    /// The job of a plan. A plan contains no password, so the target comes with its own.
+    /// The job of a plan. A plan contains no password, so the target is passed separately.
     ///
     /// # Errors
-    /// There is no such workload.
+    /// The workload does not exist.
     pub fn of_plan(plan: &Plan, target: Option<Target>) -> Result<Self, SourceError> {
         let driver = &plan.driver;
         let record = &plan.record;
@@ -37,7 +37,7 @@ impl Job {
         })
     }
 
-    /// The job with these workload options as a plan, with its roles but without phases.
+    /// The job with these workload options as a plan, including its roles but no phases.
     pub fn plan(&self, workload: &str, own: &[(String, OptionValue)], record: RecordPlan) -> Plan {
         let mut drive = self.drive.clone();
         let roles = std::mem::take(&mut drive.roles);
@@ -70,12 +70,12 @@ impl Job {
         }
     }
 
-    /// The default number of workers for this number of sessions.
+    /// How many workers drive this many sessions by default.
     pub fn workers_for(&self, sessions: u32) -> u32 {
         self.workers.unwrap_or_else(cores).min(sessions)
     }
 
-    /// The script's own options and the engine's, by sysbench's names, as in `sysbench.opt`.
+    /// The script's own options and the engine's, with sysbench's names, as in `sysbench.opt`.
     pub fn all_options(&self, own: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> {
         let mut options = engine_options(&self.drive);
         options.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
@@ -97,10 +97,10 @@ fn engine_options(drive: &Drive) -> Vec<(String, OptionValue)> {
     ]
 }
 
-/// Checks that a plan can be run by itself.
+/// Checks that a plan can be run on its own.
 ///
 /// # Errors
-/// What is wrong with it.
+/// What is wrong with the plan.
 pub fn check_plan(plan: &Plan) -> Result<(), String> {
     if plan.edition == Edition::Sysbench {
         return Err("it comes from `dyno sysbench`; repeat its command line instead".to_owned());
@@ -121,8 +121,8 @@ pub fn check_plan(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the target names its server; without that a driver would use this host's. A plan
-/// contains no password.
+/// Checks that the target names its server, because otherwise a driver would use that of this host.
+/// A plan contains no password.
 fn reachable(target: &TargetPlan) -> Result<(), String> {
     let is_server = !target.temporary && target.family != Family::Sqlite;
     if is_server && target.endpoints.is_empty() {

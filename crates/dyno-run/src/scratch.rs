@@ -1,5 +1,5 @@
-//! Folders of a run for temporary databases and sockets. A killed run leaves its folder behind; the
-//! next run finds and removes it.
+//! Folders in which a run keeps temporary databases and sockets. If a run is killed, its folder
+//! stays, and the next run removes it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -11,7 +11,7 @@ use dyno_core::clock::wall_time;
 use dyno_core::text::number_of;
 use tempfile::TempDir;
 
-/// The lock of a run in its folder. The kernel releases it when the run ends in any way.
+/// The lock that a run holds in its folder. The kernel releases it however the run ends.
 const LOCK: &str = "lock";
 
 /// A folder younger than this may not have its lock yet.
@@ -25,17 +25,18 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a folder with that name, and removes those of killed runs.
+    /// Creates a folder with this name, and removes those of killed runs.
     ///
     /// # Errors
-    /// No space, no permission, or the folder exists.
+    /// No space, no permission, or the folder already exists.
     pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
         let swept = sweep(parent);
         let folder = tempfile::Builder::new()
             .prefix(name)
             .rand_bytes(0)
             .tempdir_in(parent)?;
-        // Locked before it is visible: an unlocked folder belongs to a killed run.
+        // Lock it before it becomes visible, because an unlocked folder counts as that of a killed
+        // run.
         let hidden = folder.path().join("lock.new");
         let lock = File::create_new(&hidden)?;
         lock.lock()?;
@@ -47,7 +48,7 @@ impl Scratch {
         })
     }
 
-    /// The removed leftovers of killed runs.
+    /// What was removed of killed runs.
     pub fn swept(&self) -> Swept {
         self.swept
     }
@@ -63,17 +64,17 @@ pub fn name(ns: u128) -> String {
     format!("dyno-{}-{ns:x}", std::process::id())
 }
 
-/// The removed folders.
+/// The folders that were removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Number of folders.
     pub folders: usize,
-    /// Their size in bytes.
+    /// The size of the folders in bytes.
     pub bytes: u64,
 }
 
 impl Swept {
-    /// In words.
+    /// Describes them in words.
     pub fn text(&self) -> String {
         format!(
             "Removed {} of killed runs ({:.1} MB).",
@@ -83,7 +84,7 @@ impl Swept {
     }
 }
 
-/// Removes the folders of this user's runs that are no longer running.
+/// Removes the folders of this user's runs that have ended.
 pub fn sweep(parent: &Path) -> Swept {
     let mut swept = Swept::default();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -100,15 +101,15 @@ pub fn sweep(parent: &Path) -> Swept {
     swept
 }
 
-/// Whether it is a folder of this user's from a run that has ended.
+/// Whether the folder belongs to a run of this user that has ended.
 fn is_abandoned(path: &Path) -> io::Result<bool> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Some(pid) = owner(&name) else {
         return Ok(false);
     };
-    // Does not follow a link, which may lead anywhere.
+    // This does not follow a link, which might lead anywhere.
     let about = fs::symlink_metadata(path)?;
-    // SAFETY: the call has no conditions and cannot fail.
+    // SAFETY: the call takes no arguments and cannot fail.
     if !about.is_dir() || about.uid() != unsafe { libc::geteuid() } {
         return Ok(false);
     }
@@ -118,7 +119,7 @@ fn is_abandoned(path: &Path) -> io::Result<bool> {
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         },
-        // Killed before it had a lock, or created by a version without locks.
+        // It was killed before it had a lock, or a version without locks created the folder.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let now_s = wall_time().as_secs() as i64;
             let old = now_s - about.mtime() > YOUNG.as_secs() as i64;
@@ -128,14 +129,14 @@ fn is_abandoned(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The process id in a folder's name, if it is one of ours.
+/// The process id in the name of a folder, if the folder is Dyno's.
 fn owner(name: &str) -> Option<u32> {
     let (pid, ns) = name.strip_prefix("dyno-")?.split_once('-')?;
     let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     (ns.len() >= 12 && ns.chars().all(hexadecimal)).then(|| pid.parse().ok())?
 }
 
-/// The bytes of a folder's files.
+/// The size of the files in a folder.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| entry.metadata().ok());
@@ -178,10 +179,10 @@ mod tests {
         fs::create_dir(&dead).unwrap();
         fs::write(dead.join(LOCK), "").unwrap();
         fs::write(dead.join("temporary.db"), [0; 1000]).unwrap();
-        // Without a lock, but too young to be sure.
+        // It has no lock, but is too young to be sure.
         let young = at("dyno-4194999-18a2b3c4d5e6f709");
         fs::create_dir(&young).unwrap();
-        // Other names, and a link to the outside.
+        // Folders with other names, and a link to somewhere else.
         for name in ["dyno-servers-4753", "dyno-12-x", "other", "dyno-12-12345"] {
             fs::create_dir(at(name)).unwrap();
         }
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(sweep(parent.path()), Swept::default());
         assert!(kept.exists() && at("dyno-servers-4753").exists() && at("dyno-12-12345").exists());
 
-        // At the age of a day, it was left by a version without locks.
+        // If it is a day old, a version without locks has left it behind.
         let now = fs::metadata(&young).unwrap().modified().unwrap();
         let day = now - Duration::from_secs(86_400);
         File::open(&young).unwrap().set_modified(day).unwrap();

@@ -1,4 +1,4 @@
-//! Destinations of a run's figures while it goes on: the results file, a live line, exporters.
+//! Where the figures of a run go while it is running: the results file, a live line, exporters.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::scratch::Swept;
 /// An interval of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalReport<'a> {
-    /// As recorded: counters and histograms, which merge exactly.
+    /// The interval as recorded. Its counters and histograms can be merged without loss.
     pub interval: &'a Interval,
     /// Its rates and percentiles.
     pub summary: &'a IntervalSummary,
@@ -23,60 +23,60 @@ pub struct IntervalReport<'a> {
     pub operations: &'a [String],
 }
 
-/// Activities of a run other than measuring, and warnings.
+/// What a run does apart from measuring, and warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// The same load runs against a null server for this time.
+    /// The load runs against a null server for this long.
     Calibrating(Duration),
-    /// Sessions connect or, in a test of the host, start.
+    /// Sessions are connecting or, in a test of the host, starting.
     Starting {
         /// Number of sessions.
         sessions: u32,
         /// The warm-up that follows.
         warmup: Duration,
-        /// Whether there is a target that they connect to.
+        /// Whether there is a target to connect to.
         connects: bool,
-        /// The requested start, in seconds since 1970.
+        /// The start that was requested, in seconds since 1970.
         begin_unix_s: Option<f64>,
     },
     /// Temporary folders of killed runs were removed.
     Swept(Swept),
-    /// Another process blocks the writing of the run's end to this results file.
+    /// Another process keeps the end of the run from being written to this results file.
     ResultsBusy(PathBuf),
-    /// These agents must join before the run can start.
+    /// The run cannot start before these agents have joined.
     AwaitingAgents {
-        /// The run's name on its bus.
+        /// The name of the run on its bus.
         run: String,
-        /// Their names.
+        /// The names of the agents.
         names: Vec<String>,
     },
     /// There is no target: the run uses a temporary database.
     TemporaryDatabase,
-    /// A step on the way to the result: one line.
+    /// A step on the way to the result, in one line.
     Step(String),
-    /// A problem of agents that also shows in the run's result: one line.
+    /// A problem with agents that is also in the result of the run, in one line.
     AgentsWarning(String),
-    /// What to try after a failure: one line.
+    /// What to try after a failure, in one line.
     Hint(String),
-    /// Why a run with a result is a failure: one line.
+    /// Why a run that has a result is a failure, in one line.
     Error(String),
-    /// A problem that does not end the run: one line.
+    /// A problem that does not end the run, in one line.
     Warning(String),
 }
 
-/// Receives what a run reports. All calls come one at a time, from several threads, in the order
-/// `head`, `started`, `interval`…, `end`; observations come at any time between the first and the
+/// Receives what a run reports. Several threads call it, but one at a time, in the order `head`,
+/// `started`, `interval`…, `end`. Observations may come at any time between the first and the
 /// last. A run that fails before its measurement has no `end`.
 ///
-/// Sinks are called by the threads that merge and observe, never by those that generate the load. A
-/// sink that may block needs its own thread and a bounded queue.
+/// The threads that merge and observe call the sinks; those that generate the load never do. A sink
+/// that may block needs its own thread and a bounded queue.
 pub trait Sink: Send {
     /// A run is about to begin.
     fn head(&mut self, _head: &RunHead) {}
     /// The measurement begins at this instant, in seconds since the Unix epoch, which may be in the
     /// future.
     fn started(&mut self, _unix_s: f64) {}
-    /// An interval is over.
+    /// An interval has ended.
     fn interval(&mut self, _report: IntervalReport<'_>) {}
     /// Announces a series under this number, which is unique in the run.
     fn series(&mut self, _number: u32, _key: &SeriesKey, _kind: SeriesKind) {}
@@ -84,26 +84,26 @@ pub trait Sink: Send {
     fn samples(&mut self, _at_s: f64, _values: &[(u32, f64)]) {}
     /// Values of one series at several instants, in order.
     fn points(&mut self, _number: u32, _points: &[(f64, f64)]) {}
-    /// Facts. One of the same name replaces an earlier one.
+    /// Facts. A fact replaces an earlier one of the same name.
     fn facts(&mut self, _facts: &[Fact]) {}
-    /// Settings of the server by name, at the run's start or end.
+    /// Settings of the server by name, either at the start or at the end of the run.
     fn settings(&mut self, _values: &[(String, String)], _at_end: bool) {}
     /// Something happened.
     fn event(&mut self, _event: &Event) {}
     /// Something could not be observed.
     fn not_observed(&mut self, _gap: &NotObserved) {}
-    /// The CPU profile of a process; after the last interval.
+    /// The CPU profile of a process. It comes after the last interval.
     fn profile(&mut self, _profile: &CpuProfile) {}
     /// A message for the user.
     fn notice(&mut self, _notice: &Notice) {}
-    /// The CPU time used so far, in seconds, including its threads: the cost of exporting. 0 for
-    /// sinks that only display.
+    /// The CPU time used so far in seconds, including that of its threads. This is the cost of
+    /// exporting. 0 for sinks that only display.
     fn cpu_s(&self) -> f64 {
         0.0
     }
-    /// The load has ended: its outcome, and the summary before the verdict.
+    /// The load has ended. Passes its outcome, and the summary before the verdict.
     fn outcome(&mut self, _outcome: &RunOutcome, _summary: &RunSummary) {}
-    /// The run has ended and is judged.
+    /// The run has ended and was judged.
     fn end(&mut self, _summary: &RunSummary) {}
 }
 
@@ -124,7 +124,7 @@ impl Sinks {
         }
     }
 
-    /// The CPU time that all have used so far, in seconds.
+    /// The CPU time that all of them have used so far, in seconds.
     pub fn cpu_s(&self) -> f64 {
         self.lock().iter().map(|sink| sink.cpu_s()).sum()
     }

@@ -1,4 +1,4 @@
-//! From a run's outcome to its summary.
+//! Turns the outcome of a run into its summary.
 
 mod usage;
 mod warnings;
@@ -22,22 +22,23 @@ pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
 use crate::request::RunRequest;
 
-/// The share of a core from which a worker is called busy.
+/// A worker that uses this share of a core is called busy.
 const WORKER_BUSY: f64 = 0.9;
-/// The share of the host's CPU time from which the host is called busy.
+/// A host that uses this share of its CPU time is called busy.
 const HOST_BUSY: f64 = 0.95;
-/// The share of the offered rate that counts as reached.
+/// The offered rate counts as reached from this share on.
 const REACHED: f64 = 0.98;
-/// The share of the measurement from which a frozen generator is reported as the cause of waits.
+/// If the generator was frozen for this share of the measurement, it is reported as the cause of
+/// waits.
 const FROZEN: f64 = 0.05;
-/// Seconds; shorter measurements are not checked for limits.
+/// Measurements shorter than this many seconds are not checked for limits.
 const FIGURE_MIN_S: f64 = 0.5;
 
-/// The identity of a run for its summary.
+/// What identifies a run in its summary.
 pub(crate) struct Subject<'a> {
     pub workload: WorkloadSummary,
     pub target: TargetSummary,
-    /// Of the whole run.
+    /// The drive of the whole run.
     pub drive: &'a Drive,
     pub rand: RandPlan,
     /// The names of its operations.
@@ -81,7 +82,7 @@ pub(crate) fn summarise(
     summary
 }
 
-/// The summary of a load made by others, from its outcome only.
+/// The summary of a load that others have made, from its outcome alone.
 pub(crate) fn summarise_others(
     subject: Subject<'_>,
     outcome: &RunOutcome,
@@ -94,7 +95,7 @@ pub(crate) fn summarise_others(
     summary
 }
 
-/// The load's figures.
+/// The figures of the load.
 fn figures(
     subject: Subject<'_>,
     outcome: &RunOutcome,
@@ -167,7 +168,7 @@ fn operations(
 }
 
 fn statements(outcome: &RunOutcome, measured_s: f64, percentiles: &[f64]) -> Vec<StatementSummary> {
-    // Statements of abandoned events are in no event's time.
+    // The statements of events that were given up are in no event's time.
     let shapes = outcome
         .shapes
         .iter()
@@ -238,7 +239,7 @@ fn latency_limit(drive: &Drive, outcome: &RunOutcome) -> Option<LatencyLimit> {
     })
 }
 
-/// The session states at the end of the measurement.
+/// What the sessions were doing at the end of the measurement.
 fn states(outcome: &RunOutcome) -> SessionStates {
     let mut states = SessionStates::default();
     for session in &outcome.sessions {
@@ -247,7 +248,7 @@ fn states(outcome: &RunOutcome) -> SessionStates {
     states
 }
 
-/// A message about sessions without a connection at the end; `None` if all were connected.
+/// A message about sessions that had no connection at the end. `None` if all were connected.
 pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
     let (count, all) = (outcome.disconnected(), outcome.sessions.len());
     let errors = outcome.totals.connect_errors.values();
@@ -259,7 +260,7 @@ pub fn disconnected(outcome: &RunOutcome) -> Option<String> {
     })
 }
 
-/// The foreground sessions.
+/// The sessions in the foreground.
 fn sessions(outcome: &RunOutcome, drive: &Drive) -> Vec<SessionTotal> {
     let total = |session: &dyno_load::SessionTotals| SessionTotal {
         events: session.events,
@@ -330,7 +331,7 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         .iter()
         .map(|worker| worker.cpu_ns as f64 / 1e3)
         .sum();
-    // A lost load generator has events, but no CPU time.
+    // A load generator that was lost has events, but its CPU time is unknown.
     let known = !outcome.counted.incomplete;
     let per = |count: u64| {
         if count > 0 && known {
@@ -340,7 +341,7 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         }
     };
     let queries = counters.queries();
-    // If others made the load, this process only watched.
+    // If others have made the load, this process has only watched.
     let processes = match outcome.processes.is_empty() {
         true => std::slice::from_ref(&own),
         false => &outcome.processes,
@@ -357,19 +358,19 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
     }
 }
 
-/// The longest time in which a worker did not serve its sockets.
+/// The longest time for which a worker did not serve its sockets.
 fn worker_stall_ns(outcome: &RunOutcome) -> Nanos {
     let stalls = outcome.workers.iter().map(|worker| worker.stall_ns_max);
     stalls.max().unwrap_or(0)
 }
 
-/// The longest freeze of the process.
+/// The longest time for which the process was frozen.
 fn frozen_ns(outcome: &RunOutcome) -> Nanos {
     let frozen = outcome.pauses.frozen.iter();
     frozen.map(TimeRange::length_ns).max().unwrap_or(0)
 }
 
-/// What limits the figure, as far as visible from here.
+/// What limits the figure, as far as can be seen from here.
 fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<String> {
     let mut limits = Vec::new();
     let embedded = summary.target.family.is_some_and(Family::is_embedded);
@@ -385,7 +386,7 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
         ));
     }
     if let Some((share, busy)) = start.host_busy() {
-        // A run without events, or a very short one, has no limit.
+        // A run without events has no limit, and neither has a very short one.
         let is_figure = summary.totals.events > 0 && summary.measured_s >= FIGURE_MIN_S;
         // If the offered load is served, it is the limit.
         let reached = |open: &OpenLoopSummary| open.achieved_per_s >= open.offered_per_s * REACHED;
@@ -406,7 +407,7 @@ fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<Str
     limits
 }
 
-/// The cause of unserved arrivals.
+/// Why some arrivals were not served.
 fn unserved(open: &OpenLoopSummary, measured_s: f64, frozen_s: f64) -> Option<String> {
     let backlog = open.backlog.unwrap_or(0);
     if open.achieved_per_s >= open.offered_per_s * REACHED || backlog == 0 {

@@ -1,4 +1,4 @@
-//! The work of a run's sessions: a script, or a test of the host.
+//! What the sessions of a run do: run a script or a test of the host.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,20 +13,20 @@ use crate::builtins;
 use crate::error::{Result, RunError, failed};
 use crate::job::{Job, Ready};
 
-/// The work of a run's sessions.
+/// What the sessions of a run do.
 #[derive(Clone)]
 pub enum Workload {
     /// A script.
     Script(Source),
-    /// A test of the host, with the defaults of a command line.
+    /// A test of the host, with the defaults of one of the command lines.
     Host(&'static Test, Edition),
 }
 
 impl Workload {
-    /// The work with this name: a host test, else a script.
+    /// The workload with this name: a host test, or else a script.
     ///
     /// # Errors
-    /// The script does not exist, or is not readable.
+    /// The script does not exist or cannot be read.
     pub fn find(name: &str, edition: Edition) -> Result<Self, SourceError> {
         match dyno_host::find(name) {
             Some(test) => Ok(Self::Host(test, edition)),
@@ -34,7 +34,7 @@ impl Workload {
         }
     }
 
-    /// The script, if it is one.
+    /// The script, if this is one.
     pub fn script(&self) -> Option<&Source> {
         match self {
             Self::Script(source) => Some(source),
@@ -42,7 +42,7 @@ impl Workload {
         }
     }
 
-    /// The test of the host, if it is one.
+    /// The test of the host, if this is one.
     pub fn test(&self) -> Option<&'static Test> {
         match self {
             Self::Script(_) => None,
@@ -50,7 +50,7 @@ impl Workload {
         }
     }
 
-    /// As typed; `None` for standard input.
+    /// The name as typed. `None` for standard input.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Script(source) => source.name.as_deref(),
@@ -66,7 +66,7 @@ impl Workload {
         }
     }
 
-    /// The identity of the work: a script's text, a test's revision.
+    /// What identifies the work: the text of a script, or the revision of a test.
     pub fn text(&self) -> Vec<u8> {
         match self {
             Self::Script(source) => source.text.clone(),
@@ -76,7 +76,7 @@ impl Workload {
         }
     }
 
-    /// Whether it is an unmodified built-in.
+    /// Whether it is a built-in workload, without changes.
     pub fn is_builtin(&self) -> bool {
         match self {
             Self::Script(source) => builtins::is_builtin(source),
@@ -85,7 +85,7 @@ impl Workload {
     }
 }
 
-/// The texts of a script and of all modules that it requires; `None` if one cannot be read.
+/// The texts of a script and of all modules that it requires. `None` if one of them cannot be read.
 pub fn sources(work: &Workload) -> Option<Vec<String>> {
     let source = work.script()?;
     let folder = Path::new(&source.path).parent();
@@ -108,25 +108,25 @@ pub fn sources(work: &Workload) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// The modules that a script requires with a string literal.
+/// The modules that a script requires by a string literal.
 fn required(text: &str) -> Vec<String> {
     let calls = text.split("require").skip(1);
     let names = calls.filter_map(|rest| {
-        // Not "requires" or "required" in a text.
+        // Skip "requires" and "required" in a text.
         if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
             return None;
         }
         let rest = rest.trim_start_matches(['(', ' ']);
         let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c))?;
         let (name, _) = rest[1..].split_once(quote)?;
-        // The word may also end a text.
+        // The word may also be the end of a text.
         let is_name = |c: char| c.is_alphanumeric() || "_-./".contains(c);
         name.chars().all(is_name).then(|| name.to_owned())
     });
     names.collect()
 }
 
-/// A host test in the form of a script's declarations.
+/// The declarations of a host test, in the form of a script's.
 pub(crate) fn description(test: &Test, edition: Edition) -> Description {
     let kind = |kind| match kind {
         Kind::Int => OptionKind::Int,
@@ -156,11 +156,11 @@ pub(crate) fn description(test: &Test, edition: Edition) -> Description {
     }
 }
 
-/// Reads the options of a host test, and adjusts its drive: one thread per session, because events
+/// Reads the options of a host test and adjusts its drive to one thread per session, because events
 /// block.
 ///
 /// # Errors
-/// Invalid values.
+/// Options have invalid values.
 pub(crate) fn plan(job: &mut Job) -> Result<Plan> {
     let Workload::Host(test, edition) = job.work else {
         let path = job.work.path();
@@ -183,7 +183,7 @@ pub(crate) fn plan(job: &mut Job) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The part of a drive that a test needs to know.
+/// What a test needs to know about the drive.
 fn setting(edition: Edition, job: &Job) -> Setting {
     Setting {
         edition,
@@ -193,7 +193,7 @@ fn setting(edition: Edition, job: &Job) -> Setting {
     }
 }
 
-/// The figures specific to a host test.
+/// The figures that only a host test has.
 pub(crate) fn machine(
     ready: &Ready,
     outcome: &RunOutcome,

@@ -1,4 +1,4 @@
-//! Whole runs in simulated time, from the script to the verdict: the results of runs of minutes are
+//! Makes whole runs in simulated time, from the script to the verdict. The results of minutes are
 //! known exactly in advance.
 
 #![allow(clippy::unwrap_used)]
@@ -16,7 +16,7 @@ use dyno_core::summary::{PartSummary, RunSummary};
 
 /// Runs a script of eight sessions in simulated time.
 fn simulated(script: &str, drive: Drive) -> RunSummary {
-    // There is only one simulated time in a process.
+    // A process has only one simulated clock.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulation = Simulation::begin(1_000_000_000).unwrap();
@@ -47,7 +47,7 @@ fn outcome(summary: &RunSummary, check: &str) -> Outcome {
     finding(summary, check).outcome
 }
 
-/// An event sleeps for this time, a Lua expression of the run's age in seconds.
+/// An event that sleeps for this time, which is a Lua expression of the age of the run in seconds.
 fn sleeps(seconds: &str) -> String {
     format!(
         "local begun\n\
@@ -73,7 +73,7 @@ fn two_minutes_without_a_fault_match_the_arithmetic() {
 
 #[test]
 fn a_stall_of_four_seconds_is_found_to_the_second() {
-    // All sessions wait for one another from 20 to 24 s, as for a lock.
+    // From second 20 to 24, all sessions wait for one another, as for a lock.
     let summary = simulated(
         &sleeps("(age >= 20 and age < 24) and 24 - age or 0.05"),
         of_seconds(60),
@@ -99,7 +99,7 @@ fn reports_an_open_loop_above_capacity_and_not_one_below() {
         open_loop: Some(OpenLoop::new(per_second, Arrivals::Constant)),
         ..of_seconds(60)
     };
-    // Eight sessions serve 80 a second.
+    // Eight sessions serve 80 events per second.
     let served = simulated(&sleeps("0.1"), offered(50.0));
     assert_eq!(outcome(&served, "offered-rate"), Outcome::Pass);
     assert_eq!(served.totals.events + served.events_unfinished, 50 * 60);
@@ -164,7 +164,7 @@ fn a_scheduled_step_is_not_a_finding_and_each_part_has_its_figures() {
 
 #[test]
 fn reports_only_the_part_that_is_too_much() {
-    // Eight sessions serve 80 a second.
+    // Eight sessions serve 80 events per second.
     let summary = simulated(&sleeps("0.1"), by_rate("40/s for 60s, 120/s for 60s"));
     let [low, high] = &summary.parts[..] else {
         unreachable!("{:?}", summary.parts);
@@ -220,7 +220,7 @@ fn a_scheduled_pause_is_not_a_stall_and_is_not_judged() {
         }
         assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
         let pause = &summary.parts[1];
-        // Events in progress when it began end in it.
+        // Events in flight when the pause began end in it.
         assert!(pause.totals.events <= 8, "{pause:?}");
         assert!(pause.verdict.is_none() && pause.against.is_empty());
         assert!(summary.parts[2].verdict.is_some());

@@ -1,4 +1,4 @@
-//! Runs through the library: no process, no terminal, a sink that stores everything.
+//! Makes runs with the library: no process, no terminal, and a sink that stores everything.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ fn a_sink_takes_the_run_from_its_head_to_its_end() {
     let summary = measured.summary;
     assert_eq!(summary.totals.events, 2_000);
     assert!(summary.verdict.is_some());
-    // The calls to a sink add up to the run.
+    // What the sink was called with adds up to the run.
     assert_eq!(given.counters, summary.totals);
     assert_eq!(given.latencies, 2_000);
     let place = |name| given.calls.iter().position(|call| *call == name);
@@ -26,7 +26,7 @@ fn a_sink_takes_the_run_from_its_head_to_its_end() {
         given.summary.map(|given| given.totals),
         Some(summary.totals)
     );
-    // Each sample belongs to an announced series with a unique number.
+    // Each sample belongs to a series that was announced, and each series has its own number.
     let mut numbers: Vec<u32> = given.series.iter().map(|(number, _)| *number).collect();
     assert!(given.samples.iter().all(|sample| numbers.contains(sample)));
     let series = numbers.len();

@@ -1,4 +1,4 @@
-//! Runs of any length with everything that a page can show.
+//! Runs of any length with everything that a report can show.
 
 mod ended;
 mod observed;
@@ -26,15 +26,15 @@ pub struct Shape {
     pub operations: usize,
     /// Database counters.
     pub counters: usize,
-    /// It is an open loop.
+    /// Whether the load is an open loop.
     pub open: bool,
-    /// Factor on throughput, for comparisons.
+    /// A factor on the throughput, for comparisons.
     pub speed: f64,
-    /// The stream of its random numbers.
+    /// The stream of random numbers.
     pub stream: u64,
 }
 
-/// Twenty minutes with everything.
+/// A run of twenty minutes with everything.
 pub const USUAL: Shape = Shape {
     seconds: 1200,
     warmup: 120,
@@ -52,7 +52,7 @@ const OPERATIONS: [&str; 10] = [
     "ADD_LINK", "GET_LINK", "COUNT_LINK", "UPDATE_NODE", "DELETE_NODE",
 ];
 
-/// A minute without a warm-up.
+/// A run of one minute without a warm-up.
 pub fn minute(stream: u64, speed: f64) -> RunRecord {
     run(Shape {
         stream,
@@ -63,7 +63,7 @@ pub fn minute(stream: u64, speed: f64) -> RunRecord {
     })
 }
 
-/// A whole run.
+/// A whole run of this shape.
 pub fn run(shape: Shape) -> RunRecord {
     let intervals: Vec<IntervalSummary> = (0..shape.warmup + shape.seconds)
         .map(|n| interval(shape, f64::from(n) + 1.0 - f64::from(shape.warmup)))
@@ -101,7 +101,7 @@ pub fn run(shape: Shape) -> RunRecord {
     }
 }
 
-/// The cost of an event.
+/// The costs of an event.
 pub fn costs() -> Vec<Cost> {
     #[rustfmt::skip]
     let all = [
@@ -115,7 +115,7 @@ pub fn costs() -> Vec<Cost> {
         .into()
 }
 
-/// The share of the full throughput at a second.
+/// The share of the full throughput at this second.
 fn pace(shape: Shape, at_s: f64) -> f64 {
     let warm = if at_s < 0.0 {
         0.55 + 0.45 * (1.0 + at_s / f64::from(shape.warmup))
@@ -192,7 +192,7 @@ fn operation(shape: Shape, number: usize, name: &str) -> Operation {
     }
 }
 
-/// Two modes (from cache, from disk) and a tail that follows the pace.
+/// Latencies with two modes (from the cache, from disk) and a tail that depends on the pace.
 fn span(shape: Shape, number: usize, from_s: f64) -> Span {
     let pace = pace(shape, from_s + f64::from(shape.span) / 2.0);
     let mut service = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 2).unwrap();

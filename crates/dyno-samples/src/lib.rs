@@ -1,7 +1,7 @@
 //! Sample records for the tests of other crates.
 //!
-//! Runs at the top of this library have counters, latencies and series that agree with each other,
-//! and pass every validity check. A test starts from `good` and changes the values that it checks.
+//! The runs listed first below have counters, latencies and series that agree with one another, and
+//! pass every validity check. A test starts from `good` and changes the values that it is about.
 //!
 //! # Where to change what
 //!

@@ -1,4 +1,5 @@
-//! Valid runs, made from their rates: counters, latencies and series are consistent.
+//! Valid runs that are built from their rates, so that counters, latencies and series are
+//! consistent.
 
 mod observed;
 
@@ -22,9 +23,9 @@ pub use observed::{drop_fact, drop_series, fact, series, setting};
 const SESSIONS: u32 = 16;
 const WORKERS: u32 = 2;
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
-/// Statements per event: half of them read, the others write or frame the transaction.
+/// Statements per event. Half of them read; the others write or begin and end the transaction.
 const STATEMENTS: u64 = 20;
-/// The latencies of a second as multiples of its mean, with their frequencies.
+/// The latencies of a second as multiples of its mean, with how often each occurs.
 const SHAPE: [(f64, f64); 6] = [
     (0.6, 0.3),
     (0.9, 0.4),
@@ -59,7 +60,7 @@ pub fn noisy(seconds: usize, mean: f64, noise: f64, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// A closed loop with these rates by second.
+/// A closed loop with these rates, one per second.
 pub fn closed(rates: &[f64], product: Product) -> RunRecord {
     let drive = Drive {
         sessions: SESSIONS,
@@ -72,7 +73,7 @@ pub fn closed(rates: &[f64], product: Product) -> RunRecord {
     recorded(rates, product, drive)
 }
 
-/// An open loop with Poisson arrivals at this rate, served immediately.
+/// An open loop whose Poisson arrivals at this rate are served at once.
 pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
     let mut stream = Stream::new(seed, 1);
     let mut gap = || -(1.0 - stream.next_f64()).ln() / offered;
@@ -110,7 +111,7 @@ pub fn open_loop(seconds: usize, offered: f64, seed: u64) -> RunRecord {
     run
 }
 
-/// Only the data of sysbench's report and its lines once a second.
+/// A run with no more than sysbench's report and its lines, one per second, contain.
 pub fn imported() -> RunRecord {
     let mut run = good();
     run.state = RunState::Imported;
@@ -142,7 +143,7 @@ pub fn imported() -> RunRecord {
     run
 }
 
-/// Scales every duration of a distribution.
+/// Multiplies every duration of a distribution.
 pub fn scale(latency: &mut LatencySummary, factor: f64) {
     for ms in [
         &mut latency.min_ms,
@@ -194,7 +195,7 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, dyno_core::interval::LATENCY_NS_MAX, 3).unwrap()
 }
 
-/// A second with latencies by Little's law in a closed loop, and short ones in an open loop.
+/// A second whose latencies follow Little's law in a closed loop, and are short in an open loop.
 fn span(second: f64, rate: f64, drive: &Drive) -> Span {
     let mean_ns = match drive.open_loop {
         Some(_) => 2e6,

@@ -1,4 +1,4 @@
-//! A small record with an example of everything, and one with nothing.
+//! A small record that has an example of everything, and one that has nothing.
 
 use dyno_core::finding::{Outcome, Verdict};
 use dyno_core::interval::Latencies;
@@ -44,7 +44,7 @@ pub fn record() -> RunRecord {
     }
 }
 
-/// An imported run without any further data.
+/// An imported run that has no other data.
 pub fn bare() -> RunRecord {
     let mut run = RunRecord::new(RunHead {
         source: Source::Sysbench,
@@ -55,7 +55,7 @@ pub fn bare() -> RunRecord {
     run
 }
 
-/// Six seconds from two before the start, one span each.
+/// Six spans of one second each, from two seconds before the start.
 fn operation(name: &str, step: u64) -> Operation {
     let mut total = Latencies::default();
     let spans = (0..6_u32).map(|second| {

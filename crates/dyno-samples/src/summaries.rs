@@ -1,7 +1,7 @@
 //! Summaries of every kind of run: plain (`good`), of an open loop (`overloaded`), with errors,
-//! that failed (`few`), interrupted, of SQLite, with operations and roles (`worked`), of a host
-//! test, and of a load with parts (`scheduled`). Their figures come from recorded latencies, so
-//! that they are consistent.
+//! failed (`few`), interrupted, on SQLite, with operations and roles (`worked`), of a host test,
+//! and of a load with parts (`scheduled`). Their figures come from recorded latencies, so they are
+//! consistent.
 
 mod scheduled;
 mod worked;
@@ -25,7 +25,7 @@ pub use worked::{digests, worked};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// One of each.
+/// One summary of each kind.
 pub fn all() -> Vec<RunSummary> {
     vec![
         good(),
@@ -40,7 +40,7 @@ pub fn all() -> Vec<RunSummary> {
     ]
 }
 
-/// Nothing unusual.
+/// A run with nothing unusual.
 pub fn good() -> RunSummary {
     let drive = Drive {
         sessions: 16,
@@ -65,7 +65,7 @@ pub fn good() -> RunSummary {
     run
 }
 
-/// More arrivals than the server can serve.
+/// A run with more arrivals than the server can serve.
 pub fn overloaded() -> RunSummary {
     let drive = Drive {
         sessions: 8,
@@ -157,7 +157,7 @@ fn judge_good(run: &mut RunSummary) {
     });
 }
 
-/// Deadlocks, lost connections, several endpoints, a starved session.
+/// A run with deadlocks, lost connections, several endpoints, and a starved session.
 pub fn errors() -> RunSummary {
     let drive = Drive {
         sessions: 4,
@@ -230,7 +230,7 @@ fn errors_by_code() -> ErrorsByCode {
     errors
 }
 
-/// A few slow events, too few for high percentiles; a run that failed.
+/// A run that failed, with a few slow events, too few for high percentiles.
 pub fn few() -> RunSummary {
     let mut run = recorded(Drive::default(), 3, |_| 4, 700_000_000);
     run.end = RunEnd::Failed(
@@ -241,7 +241,7 @@ pub fn few() -> RunSummary {
     run
 }
 
-/// Stopped before any event ended.
+/// A run that was stopped before any event ended.
 pub fn interrupted() -> RunSummary {
     let drive = Drive {
         time: None,
@@ -258,7 +258,7 @@ pub fn interrupted() -> RunSummary {
     run
 }
 
-/// A newcomer's first command.
+/// The first command of a new user.
 pub fn sqlite() -> RunSummary {
     let drive = Drive {
         time: Some(Duration::from_secs(5)),
@@ -285,7 +285,8 @@ pub fn host() -> RunSummary {
     run
 }
 
-/// A run of `seconds` seconds with equally many events each; latencies scatter around `typical_ns`.
+/// A run of `seconds` seconds with the same number of events in each. The latencies scatter around
+/// `typical_ns`.
 fn recorded(
     drive: Drive,
     seconds: u64,
@@ -313,7 +314,7 @@ fn recorded(
             ..Counters::default()
         };
         for _ in 0..events {
-            // The sum of three exponentials: a mode with a tail.
+            // The sum of three exponentials has a mode and a tail.
             let sum: f64 = (0..3).map(|_| -(1.0 - random.next_f64()).ln()).sum();
             let service = (typical_ns as f64 * (0.4 + 0.2 * sum)) as u64;
             interval.latencies.record_service(service);

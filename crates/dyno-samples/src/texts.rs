@@ -1,4 +1,4 @@
-//! Assertions about texts. They show the whole text when they fail.
+//! Assertions about texts, which print the whole text if they fail.
 
 /// Asserts that a text contains this part.
 #[track_caller]

@@ -14,7 +14,7 @@ use dyno_core::summary::*;
 /// The percentiles of [`head`].
 pub const PERCENTS: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// The source of facts and series that have no other.
+/// The source of facts and series that need no particular one.
 pub const SOURCE: &str = "a sample";
 
 /// The head of a run of `oltp_read_write` on MariaDB.
@@ -48,7 +48,7 @@ pub fn head(name: &str) -> RunHead {
     }
 }
 
-/// `oltp_read_write` with these options, and the names of those that differ from their defaults.
+/// `oltp_read_write` with these options. `changed` names those that differ from their defaults.
 pub fn workload(options: &[(&str, OptionValue)], changed: &[&str]) -> WorkloadSummary {
     let owned = |(name, value): &(&str, OptionValue)| ((*name).to_owned(), value.clone());
     WorkloadSummary {
@@ -92,7 +92,7 @@ pub fn summary(head: &RunHead, measured_s: f64, totals: Counters) -> RunSummary 
     }
 }
 
-/// A second with events and nothing else.
+/// A second that has events and nothing else.
 pub fn interval(at_s: f64, events: u64) -> IntervalSummary {
     IntervalSummary {
         at_s,
@@ -133,7 +133,7 @@ pub fn percentiles(all: &[(f64, Option<f64>)]) -> Vec<Percentile> {
         .collect()
 }
 
-/// An operation of a closed loop, without a retry.
+/// An operation of a closed loop without retries.
 pub fn operation(name: &str, done_per_s: f64, service: LatencySummary) -> OperationSummary {
     OperationSummary {
         name: name.to_owned(),
@@ -145,7 +145,8 @@ pub fn operation(name: &str, done_per_s: f64, service: LatencySummary) -> Operat
     }
 }
 
-/// A role of eight sessions over half a minute; one with a requested rate is in the background.
+/// A role of eight sessions over half a minute. If a rate is requested, the role is in the
+/// background.
 pub fn role(name: &str, asked_per_s: Option<f64>, events_per_s: f64) -> RoleSummary {
     let events = (events_per_s * 30.0) as u64;
     RoleSummary {
@@ -179,7 +180,7 @@ pub fn phase(sequence: &str, name: &str) -> PhaseOf {
     }
 }
 
-/// A session that was never idle.
+/// The share of a session that was never idle.
 pub fn share(session: u32, worker: u32, events: u64, busy_s: f64) -> SessionShare {
     SessionShare {
         session,
@@ -223,7 +224,7 @@ pub fn fact(name: &str, value: &str, source: &str) -> Fact {
     }
 }
 
-/// A setting at the start and at the end.
+/// A setting with its values at the start and at the end.
 pub fn setting(name: &str, start: &str, end: Option<&str>) -> Setting {
     Setting {
         name: name.to_owned(),
@@ -290,7 +291,7 @@ pub fn figure(name: &str, value: f64, unit: &str, better: Option<Better>) -> Fig
     }
 }
 
-/// The measurements of a host test: a sentence about it, and one figure.
+/// What a host test measured: a sentence about it, and one figure.
 pub fn machine(about: &str, name: &str, value: f64, unit: &str) -> MachineSummary {
     MachineSummary {
         about: vec![about.to_owned()],
@@ -312,7 +313,7 @@ pub fn number(name: &str, value: Option<f64>, unit: &str) -> Number {
     }
 }
 
-/// A finding, with advice if it counts against the run.
+/// A finding. If it counts against the run, it has advice.
 pub fn finding(check: &str, number: u8, outcome: Outcome, evidence: &str) -> Finding {
     let advice = if outcome > Outcome::NotChecked {
         "Offer less, or run longer."

@@ -1,4 +1,4 @@
-//! Print the nominal and simulated error rates of the procedures as the table of
+//! Prints the nominal and the simulated error rates of the procedures, as the table of
 //! `docs/validity.md`: `cargo run --release -p dyno-stats --example error_rates [WORD OF THE
 //! PROCEDURE [TRIALS]]`.
 

@@ -11,10 +11,10 @@ pub fn autocorrelation(series: &[f64], lag: usize) -> Option<f64> {
     (lag < series.len()).then(|| centred.at(lag))
 }
 
-/// The integrated autocorrelation time in steps: the number of successive values that carry as much
-/// information as one independent value; 1 for independent values.
+/// The integrated autocorrelation time in steps: how many successive values carry as much
+/// information as one independent value. It is 1 for independent values.
 ///
-/// Sums pairs of autocorrelations while they are positive and falling, the initial monotone
+/// Sums pairs of autocorrelations as long as they are positive and falling, the initial monotone
 /// sequence of Geyer, "Practical Markov Chain Monte Carlo". `None` for a constant series and for
 /// fewer than four values.
 pub fn autocorrelation_time(series: &[f64]) -> Option<f64> {
@@ -32,7 +32,7 @@ pub fn autocorrelation_time(series: &[f64]) -> Option<f64> {
         sum += both;
         last = both;
     }
-    // Alternating series give less than 1; a sample cannot resolve anything below 1/n.
+    // Alternating series would give less than 1, but a sample cannot resolve anything below 1/n.
     Some((2.0 * sum - 1.0).max(1.0 / n as f64))
 }
 
@@ -42,7 +42,7 @@ pub fn effective_sample_size(series: &[f64]) -> Option<f64> {
     Some((n / autocorrelation_time(series)?).min(n))
 }
 
-/// A lower peak of the autocorrelation is not reported as a period.
+/// A peak of the autocorrelation below this is not reported as a period.
 const PERIOD_CORRELATION_MIN: f64 = 0.3;
 
 /// The dominant period of a series in steps: the first high peak of its autocorrelation after it
@@ -91,10 +91,10 @@ impl Centred {
         (squares > 0.0 && f64::is_finite(squares)).then_some(Self { values, squares })
     }
 
-    /// 0 beyond the series.
+    /// The autocorrelation at a lag; 0 beyond the end of the series.
     pub(crate) fn at(&self, lag: usize) -> f64 {
         let later = self.values.get(lag..).unwrap_or_default();
-        // Independent lanes, because a single sum would wait for each addition.
+        // Independent lanes, because a single sum would have to wait for each addition.
         let mut lanes = [0.0; 8];
         let earlier = &self.values[..later.len()];
         let (chunks, others) = (later.chunks_exact(8), earlier.chunks_exact(8));

@@ -1,11 +1,12 @@
-//! Whether a series begins at a different level: the warm-up was too short.
+//! Finds out whether a series begins at a different level, because the warm-up was too short.
 //!
 //! Beginnings of 3, 6, 12, … values, up to a fifth of the series, are each tried as a step in a
 //! linear model with autocorrelated errors (`gls`). A beginning of 3·2^k values is tried on means
 //! of 2^k values, which gives the same answer in less time. Values are clamped to four robust
-//! deviations about the median of their part, the beginning or the rest: outliers such as stalls
-//! then do not inflate the noise, and the step keeps its height. The reported means are those of
-//! the unclamped values. The p-value is corrected for the number of beginnings (Bonferroni).
+//! deviations about the median of their part, which is the beginning or the rest. Outliers such as
+//! stalls then do not inflate the noise, and the step keeps its height. The means that are reported
+//! are those of the values before clamping. The p-value is corrected for the number of beginnings
+//! (Bonferroni).
 
 use crate::gls::Coefficient;
 use crate::{mean, median};
@@ -13,7 +14,7 @@ use crate::{mean, median};
 /// The shortest series that [`beginning`] can judge.
 pub const BEGINNING_MIN: usize = 10;
 
-/// Values, or means, in the shortest beginning.
+/// The number of values, or means, in the shortest beginning.
 const FIRST: usize = 3;
 
 /// Values are clamped to this many robust deviations about the median of their part.
@@ -25,17 +26,17 @@ const NORMAL: f64 = 1.4826;
 /// The beginning of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beginning {
-    /// Its number of values.
+    /// How many values it has.
     pub length: usize,
-    /// Their mean.
+    /// The mean of these values.
     pub first: f64,
-    /// The mean of the other values.
+    /// The mean of all other values.
     pub rest: f64,
     /// The p-value, corrected for the number of beginnings tried.
     pub p: f64,
 }
 
-/// The beginning with the most significant difference from the rest; `None` for fewer than
+/// The beginning that differs most significantly from the rest. `None` for fewer than
 /// [`BEGINNING_MIN`] values, a constant series, and values that are not finite.
 pub fn beginning(series: &[f64]) -> Option<Beginning> {
     if series.len() < BEGINNING_MIN || !crate::all_finite(series) {
@@ -51,7 +52,7 @@ pub fn beginning(series: &[f64]) -> Option<Beginning> {
         let means: Vec<f64> = clamped.chunks_exact(step).filter_map(mean).collect();
         let mut begins = vec![0.0; means.len()];
         begins[..FIRST].fill(1.0);
-        let chance = Coefficient::beside_constant(&means, &begins)?.chance_of_zero();
+        let chance = Coefficient::with_constant(&means, &begins)?.chance_of_zero();
         Some(Beginning {
             length,
             first: mean(&series[..length])?,
@@ -89,14 +90,14 @@ fn clamped(series: &[f64], length: usize) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// A level of 1000 with repeating noise of ±40.
+    /// A level of 1000, with noise of ±40 that repeats.
     fn level(n: usize) -> Vec<f64> {
         let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
         (0..n).map(|at| 1000.0 + noise(at)).collect()
     }
 
     #[test]
-    fn a_cold_start_is_found_however_long_the_series_is() {
+    fn detects_a_cold_start_in_a_series_of_any_length() {
         for n in [20, 60, 300, 3600] {
             let mut series = level(n);
             assert!(beginning(&series).unwrap().p > 0.01, "{n}");
@@ -104,7 +105,7 @@ mod tests {
             let found = beginning(&series).unwrap();
             assert!(found.p < 0.01, "{n}: {found:?}");
             assert!(found.first < 600.0, "{n}: {found:?}");
-            // Later stalls hide nothing.
+            // Later stalls do not hide it.
             for second in (10..n).step_by(10) {
                 series[second] = 0.0;
             }
@@ -119,7 +120,7 @@ mod tests {
         series[..3].copy_from_slice(&[247.0, 248.0, 249.0]);
         let found = beginning(&series).unwrap();
         assert!(found.p < 1e-6, "{found:?}");
-        // Neither does a stall within the beginning.
+        // Nor does a stall within the beginning.
         series[1] = 0.0;
         assert!(beginning(&series).unwrap().p < 1e-6);
     }

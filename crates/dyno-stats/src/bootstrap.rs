@@ -1,4 +1,4 @@
-//! Resampling intervals for statistics without a formula.
+//! Confidence intervals by resampling, for statistics that have no formula.
 //!
 //! 1,000 to 2,000 `resamples` are enough for a 95 % interval; fewer than 2 / (1 - confidence)
 //! give `None`.
@@ -18,7 +18,7 @@ use crate::{all_finite, median, proper, sorted};
 /// The confidence is widened for the sample size (Hesterberg, "What Teachers Should Know About the
 /// Bootstrap", on expanded percentile intervals). The acceleration is computed by leaving out one
 /// value at a time, so the statistic is computed `resamples` + n times, on values in no particular
-/// order. `None` for fewer than three values, or when a value or a statistic is not finite.
+/// order. `None` for fewer than three values, and if a value or a statistic is not finite.
 pub fn bca(
     values: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -106,10 +106,10 @@ fn resampled_median(sorted: &[f64], counts: &mut [u32], random: &mut Random) -> 
 /// An interval for a statistic of a series from circular moving blocks (Politis and Romano, "A
 /// Circular Block-Resampling Procedure for Stationary Data").
 ///
-/// `block` is the length of a block; by default it is derived from the autocorrelation time. Few
-/// blocks understate the spread, so the percentiles are stretched about the estimate by Student's t
-/// for the number of blocks over the normal quantile. `None` for fewer than ten values, for a
-/// series shorter than two blocks, or when a statistic is not finite.
+/// `block` is the length of a block. By default it is derived from the autocorrelation time. A few
+/// blocks understate the spread, so the percentiles are stretched about the estimate by the ratio
+/// of Student's t for the number of blocks to the normal quantile. `None` for fewer than ten
+/// values, for a series shorter than two blocks, and if a statistic is not finite.
 pub fn moving_block(
     series: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -156,11 +156,11 @@ pub fn moving_block(
     })
 }
 
-/// Three times the balance between the bias of short blocks, (t - 1 / t) / (2 b) of the variance
-/// for the autocorrelation time t, and the spread of few long ones, which grows with the third root
-/// of n (Kunsch, "The Jackknife and the Bootstrap for General Stationary Observations"). The
-/// balance minimises the error of the variance, but only the bias reduces coverage, because
-/// Student's t compensates for the spread.
+/// Three times the length that balances two errors. Short blocks have a bias of (t - 1 / t) / (2 b)
+/// of the variance, where t is the autocorrelation time. A few long blocks have a spread, which
+/// grows with the third root of n (Kunsch, "The Jackknife and the Bootstrap for General Stationary
+/// Observations"). The balance minimises the error of the variance, but only the bias reduces
+/// coverage, because Student's t compensates for the spread.
 fn block_length(series: &[f64]) -> usize {
     let time = autocorrelation_time(series).unwrap_or(1.0).max(1.0);
     let bias = (time - 1.0 / time) / 2.0;
@@ -173,15 +173,14 @@ fn enough(resamples: usize, confidence: f64) -> bool {
 }
 
 /// The confidence that corrects two errors: resamples of n values spread too little by the root of
-/// (n - 1) / n, and the normal quantile is smaller than Student's t (Hesterberg, "What Teachers
-/// Should Know About the Bootstrap", on expanded percentile intervals).
+/// (n - 1) / n, and the normal quantile is smaller than Student's t (Hesterberg, see [`bca`]).
 fn widened(confidence: f64, n: usize) -> f64 {
     let n = n as f64;
     let reach = (n / (n - 1.0)).sqrt() * student_two_sided_quantile(confidence, n - 1.0);
     1.0 - normal_two_sided(reach)
 }
 
-/// The skewness of the influence of single values; 0 without influence.
+/// The skewness of the influence of single values; 0 if no value has any.
 fn acceleration(left_out: &[f64]) -> Option<f64> {
     let mean = crate::mean(left_out)?;
     let (mut squares, mut cubes) = (0.0, 0.0);
@@ -205,7 +204,7 @@ fn corrected(estimate: f64, drawn: &[f64], acceleration: f64, confidence: f64) -
         return None;
     }
     let count = sorted.len() as f64;
-    // Draws equal to the estimate count half, because statistics of few values tie.
+    // Draws that equal the estimate count half, because statistics of few values often tie.
     let below = sorted.partition_point(|&value| value < estimate) as f64;
     let upto = sorted.partition_point(|&value| value <= estimate) as f64;
     let share = ((below + upto) / 2.0).clamp(0.5, count - 0.5) / count;

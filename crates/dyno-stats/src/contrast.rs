@@ -1,7 +1,7 @@
-//! Whether the values of a series differ where a condition holds.
+//! Finds out whether the values of a series differ where a condition holds.
 //!
 //! The condition is a regressor in a linear model with autocorrelated errors (`gls`), because ten
-//! seconds in a row that are low from one slow swing are not ten independent observations.
+//! low seconds in a row that belong to one slow swing are not ten independent observations.
 
 use crate::gls::Coefficient;
 use crate::mean;
@@ -20,7 +20,7 @@ pub struct Contrast {
     pub p: f64,
 }
 
-/// Compares the values where `marks` is true with the others; `None` for fewer than
+/// Compares the values where `marks` is true with the others. `None` for fewer than
 /// [`CONTRAST_MIN`] values, marks that are all equal, a different number of marks, and values that
 /// are not finite.
 pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {
@@ -40,7 +40,7 @@ pub fn contrast(series: &[f64], marks: &[bool]) -> Option<Contrast> {
         .map(|mark| f64::from(u8::from(*mark)))
         .collect();
     // The errors of two noiseless levels cannot be modelled.
-    let p = match Coefficient::beside_constant(series, &regressor) {
+    let p = match Coefficient::with_constant(series, &regressor) {
         Some(found) => found.chance_of_zero(),
         None if marked == others => 1.0,
         None => 0.0,

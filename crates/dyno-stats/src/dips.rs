@@ -2,11 +2,12 @@
 //!
 //! A value is low if it is well below the upper part of the series: by [`DEPTH_MIN`] of the third
 //! quartile, and by one of [`SPREADS`] in deviations. The deviation is estimated from the distance
-//! between the median and that quartile, which dips do not widen while they take less than half of
-//! the time. Consecutive low values are one dip. Random dips have geometric gaps; nearly all gaps
-//! of a cycle are equal. The p-value is the binomial tail of that many gaps near their median.
+//! between the median and that quartile, which dips do not widen as long as they take less than
+//! half of the time. Consecutive low values are one dip. Random dips have geometric gaps, while
+//! nearly all gaps of a cycle are equal. The p-value is the binomial tail of that many gaps near
+//! their median.
 //!
-//! Deep and long dips need not recur ([`spells`]), because noise does not produce them.
+//! Deep and long dips need not recur ([`spells`]), because noise does not cause them.
 
 use crate::distributions::binomial_upper_tail;
 use crate::quantiles::quantile;
@@ -14,17 +15,17 @@ use crate::quantiles::quantile;
 /// The shortest series in which recurring dips can be found.
 pub const DIPS_MIN: usize = 30;
 
-/// A dip is at least this share of the level deep.
+/// The least depth of a dip, as a share of the level.
 const DEPTH_MIN: f64 = 0.15;
 
-/// It is also this many deviations of the series without its dips deep. Each is tried: a dip that
-/// straddles two values is half as deep in each, and noise causes dips too.
+/// The least depth in deviations of the series without its dips. Each of these is tried: a dip that
+/// straddles two values is half as deep in each, but noise causes dips, too.
 const SPREADS: [f64; 3] = [2.5, 3.5, 5.0];
 
 /// From a normal distribution's median to its third quartile, in deviations.
 const QUARTILE: f64 = 0.6745;
 
-/// Fewer gaps do not establish a period.
+/// With fewer gaps there is no period.
 const GAPS_MIN: usize = 5;
 
 /// Gaps are alike if they differ from their median by at most this share, or by one value.
@@ -42,16 +43,17 @@ pub struct Dips {
     pub count: usize,
     /// The period, in values.
     pub period: f64,
-    /// The depth of the deepest value of a dip below the level, as a share of it (the median dip).
+    /// The depth of the deepest value of a dip below the level, as a share of the level. This is
+    /// the median over the dips.
     pub depth: f64,
-    /// The share of the level's sum lost in them.
+    /// The share of the level's sum that is lost in dips.
     pub lost: f64,
-    /// The p-value against dips at random times, corrected for the bounds tried.
+    /// The p-value against dips at random times, corrected for the number of bounds tried.
     pub p: f64,
 }
 
-/// The recurring dips of a series; `None` for fewer than [`DIPS_MIN`] values and values that are
-/// not finite.
+/// The recurring dips of a series. `None` for fewer than [`DIPS_MIN`] values, and for values that
+/// are not finite.
 pub fn dips(series: &[f64]) -> Option<Dips> {
     if series.len() < DIPS_MIN {
         return None;
@@ -84,7 +86,7 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
     if share < SHARE_MIN || p > CHANCE_MAX {
         return None;
     }
-    let (depth, lost) = taken(series, &found, bound)?;
+    let (depth, lost) = depth_and_loss(series, &found, bound)?;
     Some(Dips {
         count: found.len(),
         period: mean_alike(&gaps, period, room),
@@ -97,12 +99,12 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
 /// The shortest series in which a spell can be found.
 pub const SPELLS_MIN: usize = 10;
 
-/// A low spell is at least this share below the level: noise of 10 % goes that low in one second of
-/// a thousand.
+/// The least depth of a low spell, as a share of the level. Noise of 10 % goes this low in one
+/// second of a thousand.
 const SPELL_DEPTH: f64 = 0.3;
 
-/// It is also at least this many standard deviations of the rest of the series below it. In a short
-/// series, whose deviation is uncertain, it must be more: 5.6 for 10 values, 3.7 for 120.
+/// The least depth in standard deviations of the rest of the series. A short series needs more,
+/// because its deviation is uncertain: 5.6 for 10 values, 3.7 for 120.
 const SPELL_SPREAD: f64 = 3.5;
 const SPELL_SPREAD_SHORT: f64 = 21.0;
 
@@ -116,7 +118,8 @@ pub struct Spells {
     pub count: usize,
     /// The number of values in all of them.
     pub values: usize,
-    /// How far the lowest value of a spell is below the level, as a share of it (the median spell).
+    /// How far the lowest value of a spell is below the level, as a share of it. This is the median
+    /// over the spells.
     pub depth: f64,
     /// The share of the level's sum that is lost in them.
     pub lost: f64,
@@ -124,10 +127,10 @@ pub struct Spells {
     pub bound: f64,
 }
 
-/// The low spells of a series, whether they recur or not: three values or more, each a third or
-/// more below the upper part of the series and far beyond its noise. `None` for fewer than
-/// [`SPELLS_MIN`] values or values that are not finite, and if half of the values are low, because
-/// these are the level then.
+/// The low spells of a series, whether they recur or not. A spell has three values or more, each of
+/// them a third or more below the upper part of the series and far beyond its noise. `None` for
+/// fewer than [`SPELLS_MIN`] values, and for values that are not finite. `None` also if half of the
+/// values are low, because these are then the level.
 pub fn spells(series: &[f64]) -> Option<Spells> {
     if series.len() < SPELLS_MIN {
         return None;
@@ -141,7 +144,7 @@ pub fn spells(series: &[f64]) -> Option<Spells> {
         return None;
     }
     let found = below(series, bound);
-    let (depth, lost) = taken(series, &found, bound)?;
+    let (depth, lost) = depth_and_loss(series, &found, bound)?;
     Some(Spells {
         count: found.len(),
         values,
@@ -157,9 +160,9 @@ fn upper_part(series: &[f64]) -> Option<(f64, f64)> {
     Some((quantile(&sorted, 0.5)?, quantile(&sorted, 0.75)?))
 }
 
-/// The depth of the dips below a bound (of the median dip) and the loss in them, as shares of the
-/// level and of its sum.
-fn taken(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
+/// The depth of the dips below a bound, as a share of the level (the median over the dips), and
+/// what is lost in them, as a share of the sum of the level.
+fn depth_and_loss(series: &[f64], dips: &[Dip], bound: f64) -> Option<(f64, f64)> {
     let others: Vec<f64> = series.iter().copied().filter(|x| *x >= bound).collect();
     let level = crate::mean(&others)?;
     let missing: f64 = (series.iter().filter(|x| **x < bound))
@@ -194,17 +197,17 @@ fn below(series: &[f64], bound: f64) -> Vec<Dip> {
     dips
 }
 
-/// The mean of the alike gaps, which is finer than their median.
+/// The mean of the gaps that are alike, which is more exact than their median.
 fn mean_alike(gaps: &[f64], period: f64, room: f64) -> f64 {
     let alike = gaps.iter().filter(|gap| (*gap - period).abs() <= room);
     let (sum, count) = alike.fold((0.0, 0.0), |(sum, count), gap| (sum + gap, count + 1.0));
     sum / count
 }
 
-/// The chance that a geometric gap of this mean, of two values or more, is within `room` of
+/// The chance that a geometric gap with this mean, of two values or more, is within `room` of
 /// `period`.
 fn geometric_within(mean: f64, period: f64, room: f64) -> f64 {
-    // The gap between dips of several values is at least their own length.
+    // The gap between dips of several values cannot be shorter than a dip.
     let chance = 1.0 / (mean - 1.0).max(1.0);
     let beyond = |gap: f64| (1.0 - chance).powf((gap - 2.0).max(0.0));
     let (low, high) = ((period - room).ceil(), (period + room).floor());
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn dips_of_a_cycle_are_found() {
+    fn detects_the_dips_of_a_cycle() {
         let mut series = level(600);
         for at in (4..600).step_by(10) {
             series[at] = 400.0;
@@ -246,7 +249,7 @@ mod tests {
             series[(n * n * 31) % 600] = 400.0;
         }
         assert_eq!(dips(&series), None);
-        // Five dips are too few.
+        // Five dips are not enough.
         let mut series = level(100);
         for at in (5..100).step_by(20) {
             series[at] = 400.0;
@@ -269,7 +272,7 @@ mod tests {
             assert!((0.06..0.25).contains(&found.lost), "{found:?}");
         }
         assert_eq!(spells(&level(120)), None);
-        // One or two low seconds are noise; half of the time is a level.
+        // One or two low seconds are noise, and half of the time is a level.
         let mut series = level(12);
         series[3..5].fill(400.0);
         assert_eq!(spells(&series), None);

@@ -1,19 +1,20 @@
-//! Linear models with autocorrelated errors of unknown correlation.
+//! Linear models whose errors are autocorrelated in an unknown way.
 //!
 //! The errors are a stationary first-order autoregression plus white noise: a slowly changing
 //! server state and the noise of each second. The coefficient and the share of the noise are taken
 //! from a grid; at each point the model is fitted by generalised least squares, and the fits are
 //! averaged with their posterior weights (Zellner and Tiao, "Bayesian Analysis of the Regression
-//! Model with Autocorrelated Errors"). The interval thereby includes the uncertainty about the
-//! correlation of a short series; a plain estimate of the correlation would not. The prior favours
-//! strong correlation, more so in shorter series, because a 95 % interval must hold at each
-//! coefficient and not only on average over them. The largest coefficient grows with the length:
-//! over ten values a coefficient of 0.97 is a level that hardly moves, and intervals that allow for
-//! it are wider than the range of the values.
+//! Model with Autocorrelated Errors"). The interval therefore includes the uncertainty about the
+//! correlation of a short series, which a plain estimate of the correlation would not. The prior
+//! favours strong correlation, and more so in a shorter series, because a 95 % interval must hold
+//! at each coefficient and not only on average over them. The largest coefficient grows with the
+//! length: over ten values, a coefficient of 0.97 is a level that hardly moves, and intervals that
+//! allow for it are wider than the range of the values.
 //!
-//! For the mean of a short series the prior is flat. A leaning prior keeps false changes rare, but
-//! it makes the interval of a mean four times as wide as the plain one, even for independent
-//! values: for ten values such an interval covers the mean in 99.9 % and is useless.
+//! For the mean of a short series the prior is flat. A prior that leans towards strong correlation
+//! keeps false changes rare, but it makes the interval of a mean four times as wide as the plain
+//! one, even for independent values. For ten values, such an interval covers the mean in 99.9 % of
+//! cases and is useless.
 
 use crate::distributions::{student_density_scale, student_two_sided, student_two_sided_quantile};
 
@@ -31,22 +32,22 @@ fn most(n: usize) -> f64 {
     }
 }
 
-/// Shares of the variance that are white noise, and their prior weights; for positive coefficients
-/// only, because a negative coefficient plus noise is hardly a different process.
+/// Shares of the variance that are white noise, with their prior weights. Only for positive
+/// coefficients, because a negative coefficient plus noise is hardly a different process.
 const NOISE: [(f64, f64); 4] = [(0.0, 0.5), (0.3, 0.2), (0.6, 0.2), (0.85, 0.1)];
 
-/// The prior weight of a coefficient is (1 - coefficient) to the power -(LEAN + LEAN_SHORT / n),
-/// with which 95 % intervals hold for 10 to 300 values (`tests/simulate/intervals.rs`).
+/// The prior weight of a coefficient is (1 - coefficient) to the power -(LEAN + LEAN_SHORT / n).
+/// With it, 95 % intervals hold for 10 to 300 values (`tests/simulate/intervals.rs`).
 const LEAN: f64 = 0.2;
 const LEAN_SHORT: f64 = 6.0;
 
-/// The prior for the mean of fewer values is flat. With 10 to 30 values the intervals cover the
-/// mean in 93 % or more up to a coefficient of 0.5, which is usual for the seconds of a server, and
-/// in 82 % for 0.8, where the leaning prior covers 90 %. For independent values they are 1.3 to 1.6
-/// times as wide as the plain ones, instead of 1.4 to 2.4 times.
+/// The prior for the mean of fewer values than this is flat. With 10 to 30 values, the intervals
+/// cover the mean in 93 % or more up to a coefficient of 0.5, which is usual for the seconds of a
+/// server. At 0.8 they cover it in 82 %, where the leaning prior covers 90 %. For independent
+/// values they are 1.3 to 1.6 times as wide as the plain ones, instead of 1.4 to 2.4 times.
 const EVEN_BELOW: usize = 60;
 
-/// The lean of the prior for `n` values, for a mean or another coefficient.
+/// The lean of the prior for `n` values, either for a mean or for another coefficient.
 fn lean(n: usize, of_mean: bool) -> f64 {
     match of_mean && n < EVEN_BELOW {
         true => 0.0,
@@ -78,7 +79,7 @@ impl Coefficient {
     }
 
     /// The coefficient of `regressor` in a model with a constant.
-    pub(crate) fn beside_constant(series: &[f64], regressor: &[f64]) -> Option<Self> {
+    pub(crate) fn with_constant(series: &[f64], regressor: &[f64]) -> Option<Self> {
         Self::fit(series, regressor)
     }
 
@@ -90,7 +91,7 @@ impl Coefficient {
         if n < 4 || !crate::all_finite(series) || (both && regressor.len() != n) {
             return None;
         }
-        // Standardised, so that no digits are lost.
+        // Standardise the values, so that no digits are lost.
         let mean = crate::mean(series)?;
         let unit = crate::quantiles::variance(series)?.sqrt();
         if !(unit > 0.0 && unit.is_finite()) {
@@ -172,8 +173,8 @@ impl Coefficient {
             high = high.max(off.abs() + t * part.scale);
             square += part.weight * (part.scale * part.scale + off * off);
         }
-        // Newton's steps on the logarithm of the chance, which is nearly straight, safeguarded by
-        // bisection.
+        // Newton's steps on the logarithm of the chance, which is nearly straight. Bisection is the
+        // safeguard.
         let mut reach = (t * square.sqrt()).min(high);
         for _ in 0..60 {
             let (chance, fall) = self.beyond(about, reach);

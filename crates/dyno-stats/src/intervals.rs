@@ -1,8 +1,8 @@
-//! Confidence intervals for means, medians and ratios, of independent values and of series.
+//! Confidence intervals for means, medians and ratios, both of independent values and of series.
 //!
-//! The seconds of a benchmark are not independent: a fast second follows a fast one. The functions
-//! whose names end in `_correlated` widen the interval by the measured autocorrelation; they need
-//! at least [`SERIES_MIN`] values in time order.
+//! The seconds of a benchmark are not independent: a fast second follows a fast one. Functions
+//! whose names end in `_correlated` widen the interval by the measured autocorrelation. They need
+//! at least [`SERIES_MIN`] values in order of time.
 
 use crate::distributions::{fisher_upper, normal_quantile, student_two_sided_quantile};
 use crate::gls::Coefficient;
@@ -22,7 +22,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether the interval contains the value, ends included.
+    /// Whether the interval contains the value. Both ends are included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -33,7 +33,7 @@ impl Bounds {
     }
 }
 
-/// A mean with its variance and the degrees of freedom of that variance: gives intervals of any
+/// A mean with its variance and the degrees of freedom of that variance. It gives intervals of any
 /// confidence without the values.
 #[derive(Clone, Copy, Debug)]
 pub struct Mean {
@@ -107,16 +107,17 @@ impl Mean {
     }
 }
 
-/// The p-value below which the variances of equally large samples are taken to differ.
+/// If the p-value is below this, the variances of equally large samples are taken to differ.
 const DIFFERENT: f64 = 0.05;
 
-/// Degrees of freedom of a difference of two means: those of both sides if their variances may be
-/// equal (Student), otherwise fewer (Welch, "The Generalization of Student's Problem when Several
-/// Different Population Variances are Involved"); 1 without any variance.
+/// The degrees of freedom of a difference of two means. If the variances may be equal, they are
+/// those of both sides (Student), otherwise fewer (Welch, "The Generalization of Student's Problem
+/// when Several Different Population Variances are Involved"). 1 if nothing varies.
 ///
-/// Welch's alone reports a difference in 3.6 % of comparisons of three equal runs with three
-/// instead of 5 %, and in 2.4 % if runs have outliers. The combination reports it in 4.9 and 3.8 %,
-/// in 5.5 % if one side's deviation is twice the other's, and in 7.1 % at three times.
+/// Welch's test alone reports a difference in 3.6 % of comparisons of three equal runs with three,
+/// instead of in 5 %, and in 2.4 % if runs have outliers. The combination reports it in 4.9 and 3.8
+/// %, in 5.5 % if one side's deviation is twice the other's, and in 7.1 % if it is three times the
+/// other's.
 pub(crate) fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
     let (small, large) = (a.variance.min(b.variance), a.variance.max(b.variance));
     let chance = 2.0 * fisher_upper(large / small, a.degrees, b.degrees);

@@ -1,10 +1,10 @@
 //! Pure statistics: no I/O, no clock, no threads.
 //!
-//! Every function is total. A sample that is empty, too small for the question, or holds a value
-//! that is not finite yields `None` or an empty list; nothing panics. Samples are slices in the
-//! order of time unless a parameter is called `sorted`. Probabilities and confidence levels lie in
-//! (0, 1); p-values are two-sided unless said otherwise. Functions that draw random numbers take a
-//! seed and are reproducible.
+//! Every function is total. For a sample that is empty, too small for the question, or has a value
+//! that is not finite, it returns `None` or an empty list; nothing panics. Samples are slices in
+//! order of time unless the parameter is called `sorted`. Probabilities and confidence levels are
+//! in (0, 1), and p-values are two-sided unless the documentation says otherwise. Functions that
+//! draw random numbers take a seed and are reproducible.
 //!
 //! # Where to change what
 //!

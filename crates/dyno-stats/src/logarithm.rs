@@ -1,15 +1,15 @@
-//! Logarithmic scale for rates: doubling and halving are equally far from the level, relative noise
-//! is the same at each level, and no fall exceeds 100 %.
+//! A logarithmic scale for rates. On it, doubling and halving are equally far from the level,
+//! relative noise is the same at each level, and no fall exceeds 100 %.
 
 use crate::median;
 use crate::stalls::STALL_SHARE;
 
-/// Values below this share of the level are raised to it: 0 has no logarithm, and such seconds are
-/// stalls, however low they are.
+/// Values below this share of the level are raised to it, because 0 has no logarithm. Such seconds
+/// are stalls, however low they are.
 const FLOOR: f64 = STALL_SHARE;
 
-/// The logarithms of a series, see [`FLOOR`]; the level is the median of the positive values. A
-/// series with a negative value or without a positive one is returned unchanged.
+/// The logarithms of a series, see [`FLOOR`]. The level is the median of the positive values. A
+/// series that has a negative value or no positive one is returned unchanged.
 pub(crate) fn logarithms(series: &[f64]) -> Vec<f64> {
     let positive: Vec<f64> = series.iter().copied().filter(|x| *x > 0.0).collect();
     let level = median(&positive).filter(|_| series.iter().all(|x| *x >= 0.0));

@@ -1,10 +1,10 @@
 //! The long-run variance of a series: n times the variance of its mean under autocorrelation.
 //!
-//! Equal-weighted cosine transforms (Lazarus, Lewis, Stock and Watson, "HAR Inference:
-//! Recommendations for Practice"): the squares of the B slowest cosine coefficients are nearly
-//! independent estimates of it, so their mean behaves as a chi-square with B degrees of freedom and
-//! intervals use Student's t with B. B trades bias against degrees of freedom and is chosen from
-//! the series.
+//! Uses equal-weighted cosine transforms (Lazarus, Lewis, Stock and Watson, "HAR Inference:
+//! Recommendations for Practice"). The squares of the B slowest cosine coefficients are nearly
+//! independent estimates of the variance. Their mean therefore behaves as a chi-square with B
+//! degrees of freedom, and intervals use Student's t with B. B trades bias against degrees of
+//! freedom, and is chosen from the series.
 
 use std::f64::consts::PI;
 
@@ -17,8 +17,8 @@ pub const SERIES_MIN: usize = 10;
 /// than 94 % for a nominal 95 %.
 pub const SHORT_MAX: usize = 300;
 
-/// Fewer transforms make the interval useless, more hardly narrow it: Student's t at 95 % is 2.78
-/// with 4 degrees of freedom, 2.01 with 50 and 1.96 at best.
+/// With fewer transforms the interval is useless, and more of them hardly narrow it: Student's t at
+/// 95 % is 2.78 with 4 degrees of freedom, 2.01 with 50, and 1.96 at best.
 const TRANSFORMS: std::ops::RangeInclusive<usize> = 4..=50;
 
 /// The share by which the slowest B transforms may understate the variance.
@@ -37,8 +37,8 @@ pub(crate) fn long_run(series: &[f64]) -> Option<LongRun> {
     from_transforms(series, 1)
 }
 
-/// The long-run variance of residuals about a fitted line. The first cosine is almost the line
-/// itself and was removed by the fit, so the transforms begin with the second.
+/// The long-run variance of residuals about a fitted line. The first cosine is almost the line,
+/// which the fit has removed, so the transforms begin with the second.
 pub(crate) fn long_run_of_residuals(residuals: &[f64]) -> Option<LongRun> {
     from_transforms(residuals, 2)
 }
@@ -80,11 +80,12 @@ fn transforms(series: &[f64]) -> usize {
     (count as usize).clamp(*TRANSFORMS.start(), most)
 }
 
-/// Cosines computed in parallel: each step of the recurrence waits for the last.
+/// How many cosines to compute at a time, because each step of the recurrence waits for the one
+/// before.
 const LANES: usize = 8;
 
-/// The coefficients sqrt(2/n) sum x(t) cos(pi j (t - 1/2) / n) for j = 1..=count. Cosines of a
-/// constant sum to 0, so the mean is subtracted only for precision.
+/// The coefficients sqrt(2/n) sum x(t) cos(pi j (t - 1/2) / n) for j = 1..=count. The mean is
+/// subtracted only for precision, because the cosines of a constant add up to 0.
 fn cosine_coefficients(series: &[f64], count: usize) -> Vec<f64> {
     let n = series.len() as f64;
     let mean = series.iter().sum::<f64>() / n;

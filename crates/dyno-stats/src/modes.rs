@@ -1,7 +1,7 @@
-//! The modes of a histogram of response times, such as cache, memory and disk.
+//! The modes of a histogram of response times, such as those of cache, memory and disk.
 //!
 //! The buckets are those of sysbench's histograms, which published figures use: 1024 values from
-//! 0.001 to 100,000 in milliseconds, each 1.8 % above the one before.
+//! 0.001 to 100,000 in milliseconds. Each value is 1.8 % above the one before.
 
 /// Number of buckets.
 pub const BUCKETS: usize = 1024;
@@ -99,8 +99,8 @@ pub fn modes(buckets: &[(f64, u64)], options: &Modes) -> Vec<Mode> {
         .collect()
 }
 
-/// The bucket with the nearest value on the logarithmic scale; the first or the last beyond
-/// the ends.
+/// The bucket with the nearest value on the logarithmic scale. Values beyond the ends belong to the
+/// first or the last bucket.
 fn bucket_of(value: f64) -> Option<usize> {
     if value.is_nan() || value <= 0.0 {
         return None;
@@ -112,8 +112,8 @@ fn bucket_of(value: f64) -> Option<usize> {
 /// The smallest count on the logarithmic scale.
 const COUNT_FLOOR: f64 = 1.0;
 
-/// Smooths with a Gaussian of width sigma, cut off at four sigma; buckets beyond the ends
-/// are empty.
+/// Smooths with a Gaussian of width sigma, cut off at four sigma. Buckets beyond the ends count as
+/// empty.
 fn smoothed(counts: &[u64], sigma: f64) -> Vec<f64> {
     if !sigma.is_finite() || sigma <= 0.0 {
         return counts.iter().map(|&count| count as f64).collect();
@@ -140,7 +140,7 @@ fn peaks(smooth: &[f64], options: &Modes) -> Vec<usize> {
     let heights: Vec<f64> = smooth.iter().map(|x| x.max(COUNT_FLOOR).log10()).collect();
     (0..heights.len())
         .filter(|&at| {
-            // The first bucket of a flat top counts.
+            // If the top is flat, its first bucket is the peak.
             let rises = at == 0 || heights[at - 1] < heights[at];
             let next = heights[at..].iter().find(|&&height| height != heights[at]);
             let falls = next.is_none_or(|&height| height < heights[at]);
@@ -174,9 +174,9 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// Converts any histogram to the buckets of this module, without the empty ones. Events are spread
-/// evenly over their bucket, so that wider buckets cause no gaps; the total stays the same. Buckets
-/// with NaN or reversed ends are ignored.
+/// Converts any histogram to the buckets of this module, without empty ones. The events of a bucket
+/// are spread evenly over it, so that wider buckets cause no gaps. The total stays the same.
+/// Buckets with NaN or reversed ends are ignored.
 pub fn regrid(buckets: &[Bucket]) -> Vec<(f64, u64)> {
     // Upper ends of the buckets, half a step above their values.
     let half = 10f64.powf(DECADES / (BUCKETS - 1) as f64 / 2.0);
@@ -203,7 +203,7 @@ pub fn regrid(buckets: &[Bucket]) -> Vec<(f64, u64)> {
             }
         }
     }
-    // Running sums are rounded, not counts, to preserve the total.
+    // Round the running sums instead of the counts, to preserve the total.
     let (mut sum, mut whole) = (0.0, 0.0);
     let mut filled = Vec::new();
     for (index, count) in counts.iter().enumerate() {

@@ -62,7 +62,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     }
     let n = values.len() as f64;
     let first = values.iter().sum::<f64>() / n;
-    // A second pass restores precision lost to rounding in the first.
+    // A second pass restores the precision that rounding costs the first.
     Some(first + values.iter().map(|value| value - first).sum::<f64>() / n)
 }
 
@@ -104,8 +104,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
 /// An interval for a quantile from two order statistics of an ascending sample, valid for any
 /// distribution (Conover, "Practical Nonparametric Statistics", chapter 3).
 ///
-/// Each side misses with at most half of 1 - `confidence`, so small samples give more than the
-/// requested confidence; `None` if the sample is too small to reach it.
+/// The quantile is outside either end with at most half of 1 - `confidence`, so small samples give
+/// more than the requested confidence. `None` if the sample is too small to reach it.
 pub fn quantile_interval(sorted: &[f64], p: f64, confidence: f64) -> Option<Bounds> {
     if !ends_finite(sorted) {
         return None;
@@ -193,7 +193,7 @@ fn ranks(n: u64, p: f64, confidence: f64) -> Option<(u64, u64)> {
     (low >= 1 && high <= n && low < high).then_some((low, high))
 }
 
-/// The largest number of leading weights with a sum of at most `limit`.
+/// How many leading weights have a sum of at most `limit`.
 fn within<'a>(weights: impl Iterator<Item = &'a f64>, limit: f64) -> u64 {
     let mut sum = 0.0;
     weights
@@ -204,8 +204,8 @@ fn within<'a>(weights: impl Iterator<Item = &'a f64>, limit: f64) -> u64 {
         .count() as u64
 }
 
-/// The binomial probabilities up to a common factor, without negligible ones, and the outcome of
-/// the first. Ratios of neighbours need no special function.
+/// The binomial probabilities up to a common factor, without negligible ones, and the outcome that
+/// the first belongs to. Ratios of neighbours need no special function.
 fn binomial_weights(n: u64, p: f64) -> (u64, Vec<f64>) {
     const NEGLIGIBLE: f64 = 1e-20;
     let mode = (((n + 1) as f64 * p).floor() as u64).min(n);

@@ -32,8 +32,8 @@ impl Random {
         result
     }
 
-    /// Uniform in [0, n). The bias of a 64-bit multiply is below n / 2^64, which no sample shows.
-    /// `n` of 0 gives 0.
+    /// A uniform number in [0, n). The bias of a 64-bit multiply is below n / 2^64, which no sample
+    /// shows. 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }

@@ -1,4 +1,4 @@
-//! The Universal Scalability Law of Gunther: the costs of contention and coherence.
+//! Gunther's Universal Scalability Law: what contention and coherence cost.
 
 /// A fit of throughput over load: `X(N) = rate·N / (1 + contention·(N-1) + coherence·N·(N-1))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,13 +9,13 @@ pub struct Scalability {
     pub contention: f64,
     /// The cost of coherence for each pair.
     pub coherence: f64,
-    /// The largest relative distance of a point from the curve.
+    /// The largest relative distance between a point and the curve.
     pub misses_by: f64,
 }
 
 /// Rounding error around 0.
 const ROUNDING: f64 = 1e-15;
-/// The fewest points: a curve of three parameters passes through any three.
+/// The fewest points. A curve with three parameters passes through any three.
 pub const SCALABILITY_MIN: usize = 4;
 
 impl Scalability {
@@ -30,8 +30,8 @@ impl Scalability {
     }
 }
 
-/// Fits pairs of load (from 1 on) and throughput (above 0), by least squares of the relative
-/// distances. Neither parameter is below 0, so a speed-up better than linear gives 0.
+/// Fits pairs of load (1 or more) and throughput (above 0) by least squares of the relative
+/// distances. No parameter is below 0, so a speed-up that is better than linear gives 0.
 pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
     let proper = |(n, x): &(f64, f64)| n.is_finite() && x.is_finite() && *n >= 1.0 && *x > 0.0;
     if points.len() < SCALABILITY_MIN || !points.iter().all(proper) {
@@ -60,7 +60,7 @@ pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
         (one > 0.0 && contention >= -ROUNDING && coherence >= -ROUNDING).then(|| {
             let fit = Scalability {
                 rate: 1.0 / one,
-                // Avoids negative zero.
+                // Adding 0 turns a negative zero into a positive one.
                 contention: (contention / one).max(0.0) + 0.0,
                 coherence: (coherence / one).max(0.0) + 0.0,
                 misses_by: 0.0,
@@ -75,7 +75,7 @@ pub fn scalability(points: &[(f64, f64)]) -> Option<Scalability> {
     Some(fit)
 }
 
-/// The coefficients whose products with the rows are nearest to 1, by the normal equations.
+/// The coefficients whose products with the rows are closest to 1, by the normal equations.
 fn least_squares(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut matrix = vec![vec![0.0; width + 1]; width];
@@ -134,7 +134,7 @@ mod checks {
     };
 
     #[test]
-    fn the_law_is_found_again() {
+    fn fitting_recovers_the_law() {
         let fit = scalability(&points(LAW, &[])).unwrap();
         assert!((fit.rate - 1000.0).abs() < 1e-6, "{fit:?}");
         assert!((fit.contention - 0.03).abs() < 1e-9, "{fit:?}");
@@ -154,7 +154,7 @@ mod checks {
         };
         let fit = scalability(&points(amdahl, &[])).unwrap();
         assert!(fit.coherence < 1e-9, "{fit:?}");
-        // Better than linear.
+        // Better than linear scaling.
         let better: Vec<(f64, f64)> = (1..7).map(|n| (f64::from(n), f64::from(n * n))).collect();
         let fit = scalability(&better).unwrap();
         assert_eq!(

@@ -1,12 +1,12 @@
-//! Seconds in which almost nothing happened, which a median hides.
+//! Seconds in which almost nothing happened, which a median does not show.
 
 use crate::{all_finite, describe, median, proper};
 
-/// A second at or below this share of the level is a stall.
+/// A second is a stall if its rate is at most this share of the level.
 pub const STALL_SHARE: f64 = 0.05;
 
-/// A period needs at least this many gaps between runs of stalls: three random gaps look regular
-/// once in fifty times, two one in six.
+/// A period needs at least this many gaps between runs of stalls. Three random gaps look regular
+/// once in fifty times, and two of them once in six.
 const PERIOD_GAPS_MIN: usize = 3;
 
 /// A gap within this share of the median gap is regular.
@@ -40,17 +40,17 @@ pub struct Stalls {
     pub median_gap: Option<f64>,
     /// Share of the values that are stalled, in [0, 1].
     pub share_of_time: f64,
-    /// The distance at which runs recur regularly: at least four runs, and three in four distances
-    /// within 20 % of the median.
+    /// The distance at which runs recur regularly. That takes at least four runs, and three in four
+    /// distances within 20 % of the median.
     pub period: Option<f64>,
 }
 
-/// The values of at most `share` of the level (reports use [`STALL_SHARE`]). The level is the
-/// median of the values that moved: those above `share` of the value in which the median event
-/// happened. So it is the level of the moving part even if most of the series is stalled.
+/// Finds the values of at most `share` of the level (reports use [`STALL_SHARE`]). The level is the
+/// median of the values that moved, which are those above `share` of the value in which the median
+/// event happened. Even if most of the series is stalled, this is the level of the rest.
 ///
-/// `rates` are events per unit of time and `events` their numbers. `None` for an empty series, one
-/// without any event, and for a share that is not between 0 and 1.
+/// `rates` are events per unit of time, and `events` are their numbers. `None` for an empty series,
+/// for one without any event, and for a share that is not between 0 and 1.
 pub fn stalls(rates: &[f64], events: &[f64], share: f64) -> Option<Stalls> {
     let level = level(rates, events, share)?;
     let limit = share * level;
@@ -123,7 +123,7 @@ fn regular(gaps: &[f64]) -> Option<f64> {
     (gaps.len() >= PERIOD_GAPS_MIN && regular).then_some(middle)
 }
 
-/// The variation of a series.
+/// How much a series varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jitter {
     /// Interquartile range over the median: the spread of ordinary seconds. `None` for a median

@@ -1,4 +1,4 @@
-//! Whether a series is steady: warm-up, drift, swings.
+//! Finds out whether a series is steady: its warm-up, drift and swings.
 
 use crate::distributions::student_two_sided_quantile;
 use crate::gls::Coefficient;
@@ -13,8 +13,8 @@ const BATCH: usize = 5;
 /// standard error of its mean, computed from means of five (MSER-5: White, Cobb and Spratt, "A
 /// Comparison of Five Steady-State Truncation Heuristics for Simulation").
 ///
-/// At most half of the series counts as warm-up; an end there means that it has not ended. For pure
-/// noise the answer is small but need not be 0. 0 for a series that is too short.
+/// At most half of the series counts as warm-up; if the end is there, the warm-up has not ended.
+/// For pure noise the answer is small but need not be 0. It is 0 for a series that is too short.
 pub fn warm_up_end(series: &[f64]) -> usize {
     if !all_finite(series) {
         return 0;
@@ -51,7 +51,7 @@ pub struct Slope {
 }
 
 impl Slope {
-    /// Whether the interval excludes 0: there is a trend, however small.
+    /// Whether the interval excludes 0, so that there is a trend, however small.
     pub fn significant(&self) -> bool {
         !self.bounds.contains(0.0)
     }
@@ -62,7 +62,7 @@ pub fn slope(series: &[f64]) -> Option<Slope> {
     slope_with(series, 0.95)
 }
 
-/// [`slope`] at another confidence. The correlation of the residuals is treated as in
+/// [`slope`] with another confidence. The correlation of the residuals is treated as in
 /// `intervals::mean_interval_correlated`.
 pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
     if !crate::proper(confidence) {
@@ -88,7 +88,7 @@ pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
     } else if series.len() >= long_run::SERIES_MIN {
         let steps: Vec<f64> = (0..series.len()).map(at).collect();
         // The errors of an exact straight line cannot be modelled.
-        let of_errors = Coefficient::beside_constant(series, &steps);
+        let of_errors = Coefficient::with_constant(series, &steps);
         of_errors.map_or(0.0, |found| found.reach(per_step, confidence))
     } else {
         return None;
@@ -103,10 +103,11 @@ pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
     })
 }
 
-/// Kendall's tau of a series against time: 1 where each value is larger than those before it, -1
-/// where each is smaller, near 0 without a trend, whatever a trend's shape. Ties count for neither
-/// (tau-a). A long series is compared as [`TAU_PARTS`] means of parts of equal length. `None` for
-/// fewer than two values. Source: Maurice Kendall, "A New Measure of Rank Correlation".
+/// Kendall's tau of a series against time. It is 1 if each value is larger than those before it, -1
+/// if each is smaller, and near 0 without a trend. The shape of the trend does not matter. Ties
+/// count for neither side (tau-a). A long series is compared as [`TAU_PARTS`] means of parts of
+/// equal length. `None` for fewer than two values. Source: Maurice Kendall, "A New Measure of Rank
+/// Correlation".
 pub fn tau(series: &[f64]) -> Option<f64> {
     let length = series.len().div_ceil(TAU_PARTS).max(1);
     let parts: Vec<f64> = series.chunks_exact(length).filter_map(mean).collect();
@@ -124,22 +125,22 @@ pub fn tau(series: &[f64]) -> Option<f64> {
     Some(sum / count)
 }
 
-/// Values in a part of [`swing`].
+/// Values in a part that [`swing`] looks at.
 const PART: usize = 20;
 
 /// Fewer parts do not show swings.
 const PARTS_MIN: usize = 30;
 
-/// The largest mean square of the steps from part to part over twice the variance of the parts (von
-/// Neumann, "Distribution of the Ratio of the Mean Square Successive Difference to the Variance"):
-/// 1 for independent parts, 0.7 for an autoregression of single values with a coefficient of 0.9,
-/// 0.2 for a sine of ten parts.
+/// The largest mean square of the steps from part to part, divided by twice the variance of the
+/// parts (von Neumann, "Distribution of the Ratio of the Mean Square Successive Difference to the
+/// Variance"). The ratio is 1 for independent parts, 0.7 for an autoregression of single values
+/// with a coefficient of 0.9, and 0.2 for a sine of ten parts.
 const RATIO_MAX: f64 = 0.3;
 
-/// The size of slow swings, with periods from some ten parts of twenty values to the length of the
-/// series: the distance of its parts' 95 % from their 5 % quantile, as a share of the mean. 0 if
-/// successive parts vary as noise does, however large it is. `None` for fewer than 600 values and a
-/// mean that is not positive.
+/// The size of slow swings, whose periods are between some ten parts of twenty values and the
+/// length of the series. It is the distance between the 5 % and the 95 % quantile of the parts, as
+/// a share of the mean. It is 0 if successive parts vary as noise does, however large the noise is.
+/// `None` for fewer than 600 values, and for a mean that is not positive.
 pub fn swing(series: &[f64]) -> Option<f64> {
     let parts: Vec<f64> = series.chunks_exact(PART).filter_map(mean).collect();
     let middle = mean(&parts).filter(|mean| *mean > 0.0)?;
@@ -159,7 +160,7 @@ pub fn swing(series: &[f64]) -> Option<f64> {
     Some((at(0.95) - at(0.05)) / middle)
 }
 
-/// The number of parts of [`tau`]: their 7140 pairs are as many as a verdict has time for.
+/// The number of parts that [`tau`] compares. A verdict has time for no more than their 7140 pairs.
 pub const TAU_PARTS: usize = 120;
 
 #[cfg(test)]
@@ -167,7 +168,7 @@ mod tests {
     use super::{swing, tau};
 
     #[test]
-    fn slow_swings_are_seen_and_noise_is_not() {
+    fn detects_slow_swings_and_not_noise() {
         let noise = |at: usize| ((at * 7919) % 401) as f64 - 200.0;
         let noisy: Vec<f64> = (0..3600).map(|at| 1000.0 + 2.0 * noise(at)).collect();
         assert_eq!(swing(&noisy), Some(0.0));
@@ -183,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn tau_is_the_order_and_not_the_shape() {
+    fn tau_depends_on_the_order_and_not_on_the_shape() {
         let curve: Vec<f64> = (1..=15).map(|step| 1000.0 / f64::from(step)).collect();
         assert_eq!(tau(&curve), Some(-1.0));
         assert_eq!(tau(&[1.0, 2.0, 2.0, 3.0]), Some(5.0 / 6.0));
         assert_eq!(tau(&[5.0; 9]), Some(0.0));
         assert_eq!(tau(&[1.0]), None);
-        // One of four values out of place: five pairs in order, one not.
+        // If one of four values is out of place, five pairs are in order and one is not.
         assert_eq!(tau(&[1.0, 3.0, 2.0, 4.0]), Some(4.0 / 6.0));
         let long: Vec<f64> = (0..100_000).map(f64::from).collect();
         assert_eq!(tau(&long), Some(1.0));

@@ -1,11 +1,11 @@
-//! Whether the level of a series changes once, and where.
+//! Finds out whether the level of a series changes once, and where.
 //!
-//! The step is where two levels of the logarithms fit best; places near the ends are excluded. Its
+//! The step is where two levels of the logarithms fit best. Places near the ends are excluded. Its
 //! height is a coefficient in a linear model with autocorrelated errors (`gls`). The best of many
-//! places is large by chance: its significance follows the distribution of the largest (Andrews,
+//! places is large by chance, so its significance follows the distribution of the largest (Andrews,
 //! "Tests for Parameter Instability and Structural Change with Unknown Change Point", with the tail
-//! of DeLong, "Crossing Probabilities for a Square Root Boundary by a Bessel Process"), or, for few
-//! places, Bonferroni's bound.
+//! of DeLong, "Crossing Probabilities for a Square Root Boundary by a Bessel Process"), or, if
+//! there are few places, Bonferroni's bound.
 
 use crate::distributions::normal_quantile;
 use crate::gls::Coefficient;
@@ -18,7 +18,7 @@ pub const STEP_MIN: usize = 6;
 /// A longer series is reduced to this many cells of equal length.
 const CELLS_MAX: usize = 100;
 
-/// This share of the series at either end is excluded: `beginning` covers shorter levels.
+/// This share of the series is excluded at either end, because `beginning` covers shorter levels.
 const MARGIN: f64 = 0.15;
 
 /// A step.
@@ -30,14 +30,14 @@ pub struct Step {
     pub before: f64,
     /// The mean after it.
     pub after: f64,
-    /// The p-value against no step anywhere.
+    /// The p-value against the hypothesis of no step anywhere.
     pub p: f64,
-    /// The residual variance about two levels, relative to that about the best trend of any shape:
-    /// below 1 the series is a step rather than a drift.
+    /// The residual variance about two levels, divided by that about the best trend of any shape.
+    /// If it is below 1, the series has a step rather than a drift.
     pub of_drift: f64,
 }
 
-/// The place at which two levels fit best; `None` for fewer than [`STEP_MIN`] values, a constant
+/// The place where two levels fit best. `None` for fewer than [`STEP_MIN`] values, a constant
 /// series, and values that are not finite.
 pub fn step(series: &[f64]) -> Option<Step> {
     if series.len() < STEP_MIN || !crate::all_finite(series) {
@@ -52,8 +52,8 @@ pub fn step(series: &[f64]) -> Option<Step> {
         .map(|index| f64::from(u8::from(index >= at)))
         .collect();
     // The errors of two noiseless levels cannot be modelled.
-    let chance = Coefficient::beside_constant(&cells, &regressor)
-        .map_or(0.0, |found| found.chance_of_zero());
+    let chance =
+        Coefficient::with_constant(&cells, &regressor).map_or(0.0, |found| found.chance_of_zero());
     let index = match cell {
         1 => at,
         _ => {
@@ -70,7 +70,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
     })
 }
 
-/// The split within `from..=to` with the smallest sums of squares; `None` for a constant series.
+/// The split within `from..=to` with the smallest sum of squares. `None` for a constant series.
 fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
     let n = series.len() as f64;
     let middle = mean(series)?;
@@ -117,14 +117,14 @@ fn about_levels(series: &[f64], index: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// A level of 1000 with repeating noise of ±40.
+    /// A level of 1000, with noise of ±40 that repeats.
     fn level(n: usize) -> Vec<f64> {
         let noise = |at: usize| ((at * 7919) % 81) as f64 - 40.0;
         (0..n).map(|at| 1000.0 + noise(at)).collect()
     }
 
     #[test]
-    fn a_step_is_found_where_it_is() {
+    fn detects_a_step_in_the_right_place() {
         for (n, at) in [(20, 12), (30, 12), (60, 40), (300, 100), (3600, 1000)] {
             let mut series = level(n);
             assert!(step(&series).unwrap().p > 0.01, "{n}");
@@ -162,7 +162,7 @@ mod tests {
     /// Andrews' critical values of the maximum, with 15 % excluded at either end: 8.68 at 5 % and
     /// 12.16 at 1 %.
     #[test]
-    fn the_place_is_paid_for() {
+    fn the_p_value_accounts_for_the_places_tried() {
         for (square, expected) in [(8.68_f64, 0.05), (12.16, 0.01)] {
             let chance = crate::distributions::normal_two_sided(square.sqrt());
             let found = chance_anywhere(chance, 10_000, 1_500);
@@ -171,7 +171,7 @@ mod tests {
                 "{found} for {expected}"
             );
         }
-        // For few places at most their number.
+        // With few places, the chance is multiplied by no more than their number.
         assert!(chance_anywhere(0.004, 12, 2) <= 0.004 * 9.0);
     }
 }

@@ -1,14 +1,15 @@
-//! When to stop measuring blocks of a comparison: once the interval is narrow.
+//! Decides when a comparison has measured enough blocks: once the interval is narrow.
 //!
-//! Looking after each block and stopping as soon as the interval is narrow stops too often by luck,
-//! when the blocks happen to agree. Simulated with normally distributed blocks, a 95 % interval
-//! inspected from the second block on covers the truth in 88 to 92 % of comparisons, one inspected
-//! from the eighth on in 93 to 95 %. So the first look comes after [`BLOCKS_MIN`] blocks, and an
-//! early stop requires an interval of 97 % ([`early_confidence`]), which then covers the truth in
-//! 95 % or more.
+//! Looking after each block and stopping as soon as the interval is narrow often stops by luck,
+//! when the blocks happen to agree. With simulated, normally distributed blocks, a 95 % interval
+//! that is inspected from the second block on covers the truth in 88 to 92 % of comparisons. If it
+//! is inspected from the eighth block on, it covers the truth in 93 to 95 %. The first look
+//! therefore comes after [`BLOCKS_MIN`] blocks, and an early stop requires an interval of 97 %
+//! ([`early_confidence`]), which covers the truth in 95 % or more.
 //!
-//! That is for ratios of blocks, which are near enough to normal. Medians of trials, which need not
-//! be, have [`median_interval`](crate::intervals::median_interval) of six trials or more.
+//! That applies to ratios of blocks, which are close enough to normal. Medians of trials need not
+//! be normal, and have the [`median_interval`](crate::intervals::median_interval) of six trials or
+//! more.
 
 use crate::Bounds;
 use crate::intervals::mean_interval;
@@ -17,8 +18,8 @@ use crate::mean;
 /// The number of blocks before the first look.
 pub const BLOCKS_MIN: usize = 8;
 
-/// Repeated looks at a 95 % interval miss up to 2 points more often, so early intervals allow only
-/// this share of the requested chance of a miss.
+/// After repeated looks, a 95 % interval misses the truth up to 2 points more often. An early
+/// interval therefore may miss it with only this share of the requested chance.
 const EARLY: f64 = 0.6;
 
 /// When to stop.
@@ -55,10 +56,10 @@ pub struct Look {
     pub ratio: f64,
     /// Its interval; `None` for a single block.
     pub interval: Option<Bounds>,
-    /// The confidence of the interval: the rule's after the last block, more before it, where a
-    /// look may stop the comparison.
+    /// The confidence of the interval. After the last block it is that of the rule. Before that it
+    /// is higher, because a look may stop the comparison.
     pub made_with: f64,
-    /// Whether the interval is as narrow as requested, whatever the reason to stop.
+    /// Whether the interval is as narrow as requested, no matter why the comparison stops.
     pub narrow: bool,
 }
 
@@ -71,10 +72,10 @@ pub enum Reason {
     BlocksMax,
 }
 
-/// A look at the end of a block. `log_ratios` are the natural logarithms of new / base, one per
-/// finished block, assumed independent draws of one normal distribution: Student's t with n - 1.
-/// `None` without a block, for a value that is not finite, and for a rule with an invalid
-/// confidence or precision.
+/// Looks at a comparison after a block. `log_ratios` are the natural logarithms of new / base, one
+/// per finished block. They are assumed to be independent draws from one normal distribution:
+/// Student's t with n - 1. `None` without a block, for a value that is not finite, and for a rule
+/// whose confidence or precision is invalid.
 pub fn look(log_ratios: &[f64], rule: &Rule) -> Option<Look> {
     let positive = rule.precision > 0.0 && rule.precision.is_finite();
     if !positive || !crate::proper(rule.confidence) {
@@ -84,7 +85,7 @@ pub fn look(log_ratios: &[f64], rule: &Rule) -> Option<Look> {
     let blocks = log_ratios.len();
     let last = blocks >= rule.blocks_max;
     let early = early_confidence(rule.confidence);
-    // After the last block there is no early decision to correct for.
+    // After the last block, there is no early decision to correct for.
     let made_with = if last { rule.confidence } else { early };
     let interval = mean_interval(log_ratios, made_with);
     let narrow = interval.is_some_and(|own| own.width() / 2.0 <= rule.precision.ln_1p());
@@ -105,7 +106,7 @@ pub fn look(log_ratios: &[f64], rule: &Rule) -> Option<Look> {
     })
 }
 
-/// The confidence of an interval that decides when to stop, so that it covers the truth with the
+/// The confidence of an interval that decides when to stop, such that it covers the truth with the
 /// given confidence: 0.97 for 0.95.
 pub fn early_confidence(confidence: f64) -> f64 {
     1.0 - EARLY * (1.0 - confidence)
@@ -139,7 +140,7 @@ mod checks {
     fn early_stops_have_wider_intervals() {
         let rule = Rule::up_to(100);
         let stop = (1..100).find(|&count| look(&blocks(count), &rule).unwrap().stop.is_some());
-        // 1 % of deviation within 1 % needs t(n - 1) <= the root of n: 8 blocks.
+        // A half-width of 1 % at a deviation of 1 % needs t(n - 1) <= the root of n, so 8 blocks.
         assert_eq!(stop, Some(8));
         let early = look(&blocks(8), &rule).unwrap();
         assert!((early.made_with - 0.97).abs() < 1e-12 && early.narrow);

@@ -1,11 +1,11 @@
-//! Whether a rate rises or falls, by how much and in what shape.
+//! Finds out whether a rate rises or falls, by how much, and in what shape.
 //!
 //! The logarithms of the values are fitted by a constant and one of three shapes: a straight line,
-//! a curve that changes most at first (data that grows, a cache that fills) and its mirror image (a
-//! resource that runs out). The errors about each are correlated in an unknown way (`gls`), so the
-//! shape must fit: the errors of a straight line through a curve would look like strong
-//! autocorrelation, which explains any trend. The p-value is corrected for the number of shapes
-//! (Bonferroni).
+//! a curve that changes most at first (data that grows, a cache that fills), and its mirror image
+//! (a resource that runs out). The errors about each shape are correlated in an unknown way
+//! (`gls`), so the shape must fit. Otherwise, the errors of a straight line through a curve would
+//! look like strong autocorrelation, which explains any trend. The p-value is corrected for the
+//! number of shapes (Bonferroni).
 
 use crate::gls::Coefficient;
 use crate::intervals::Bounds;
@@ -24,7 +24,7 @@ const BEND: f64 = 20.0;
 /// The shape of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// By the same factor from each value to the next.
+    /// The same factor from each value to the next.
     Even,
     /// Larger changes at first.
     AtFirst,
@@ -37,7 +37,7 @@ pub enum Shape {
 pub struct Trend {
     /// Its shape.
     pub shape: Shape,
-    /// The change from the first value to the last, as a share of the first: -1 is a fall to 0.
+    /// The change from the first value to the last, as a share of the first. -1 is a fall to 0.
     pub change: f64,
     /// The p-value, corrected for the number of shapes.
     pub p: f64,
@@ -60,7 +60,7 @@ impl Trend {
         }
     }
 
-    /// The interval of `change` with this confidence for all shapes at once.
+    /// The interval of `change` with this confidence for all shapes together.
     pub fn bounds(&self, confidence: f64) -> Bounds {
         self.alone(1.0 - (1.0 - confidence) / SHAPES.len() as f64)
     }
@@ -103,8 +103,8 @@ impl Shape {
     }
 }
 
-/// The trends of a series; `None` for fewer than [`TREND_MIN`] values, values that are not finite,
-/// and a series that is not a rate: with a negative value or without a positive one.
+/// The trends of a series. `None` for fewer than [`TREND_MIN`] values, for values that are not
+/// finite, and for a series that is not a rate, because it has a negative value or no positive one.
 pub fn trends(series: &[f64]) -> Option<Trends> {
     let sound = crate::all_finite(series) && series.iter().all(|x| *x >= 0.0);
     if series.len() < TREND_MIN || !sound || series.iter().all(|x| *x <= 0.0) {
@@ -117,7 +117,7 @@ pub fn trends(series: &[f64]) -> Option<Trends> {
     let of = |shape: Shape| {
         let regressor = shape.values(values.len());
         let (by, _) = least_squares(&values, &regressor, middle);
-        let errors = Coefficient::beside_constant(&values, &regressor);
+        let errors = Coefficient::with_constant(&values, &regressor);
         let chance = match &errors {
             Some(found) => found.chance_of_zero(),
             None if by == 0.0 => 1.0,
@@ -134,7 +134,7 @@ pub fn trends(series: &[f64]) -> Option<Trends> {
     Some(Trends(SHAPES.map(of)))
 }
 
-/// The smallest sum of squares that any of the shapes leaves.
+/// The smallest sum of squares that any shape leaves.
 pub(crate) fn about_best(values: &[f64]) -> f64 {
     let middle = mean(values).unwrap_or_default();
     let left = |shape: Shape| least_squares(values, &shape.values(values.len()), middle).1;

@@ -1,4 +1,4 @@
-//! Servers for fault injection, and commands of the `dyno` under test.
+//! Servers for fault injection, and the `dyno` commands that run against them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ pub const DATABASE: &str = "campaign";
 /// The options of the tables of sysbench's workloads.
 pub const TABLES: [&str; 4] = ["--tables", "2", "--table-size", "2000"];
 
-/// The type of a connection.
+/// How a connection reaches the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// TCP without TLS.
@@ -33,18 +33,18 @@ pub enum Way {
     Socket,
 }
 
-/// A server with the tables of a campaign.
+/// A server that holds the tables of a campaign.
 pub struct Bed<'a> {
     /// The server.
     pub server: &'a mut Server,
-    /// The authority that signed its certificate.
+    /// The certificate authority that signed the server's certificate.
     pub authority: PathBuf,
     /// The `dyno` under test.
     pub dyno: PathBuf,
 }
 
 impl<'a> Bed<'a> {
-    /// One on each server of a set.
+    /// Creates one bed for each server of a set.
     pub fn all(set: &'a mut Set, dyno: &Path) -> Vec<Self> {
         let authority = set.authority().to_owned();
         let bed = |server| Self {
@@ -60,7 +60,7 @@ impl<'a> Bed<'a> {
         self.server.kind()
     }
 
-    /// The URL of a database, without the password, at a port (a relay's, or the server's own).
+    /// The URL of a database, without the password. `port` is the relay's or the server's own.
     pub fn url(&self, way: Way, port: u16, database: &str) -> String {
         let scheme = self.kind().scheme();
         let password = format!("password_env={PASSWORD_VARIABLE}");
@@ -75,10 +75,10 @@ impl<'a> Bed<'a> {
         format!("{scheme}://{USER}@{rest}&{password}")
     }
 
-    /// Creates user, database and tables.
+    /// Creates the user, the database and the tables.
     ///
     /// # Errors
-    /// The server or dyno refuses.
+    /// The server or Dyno refuses.
     pub fn furnish(&self) -> Result<()> {
         let create = format!("CREATE DATABASE {DATABASE}");
         match self.kind() {
@@ -136,7 +136,7 @@ impl<'a> Bed<'a> {
         self.administrator(database)?.execute(sql)
     }
 
-    /// Runs a query as the administrator; returns fields as text.
+    /// Runs a query as the administrator and returns each field as text.
     ///
     /// # Errors
     /// The server refuses it.
@@ -144,7 +144,7 @@ impl<'a> Bed<'a> {
         self.administrator(database)?.query(sql)
     }
 
-    /// An administrator's connection, which stays open when others can no longer connect.
+    /// Opens an administrator's connection, which stays usable when others can no longer connect.
     ///
     /// # Errors
     /// The server refuses it.
@@ -152,7 +152,7 @@ impl<'a> Bed<'a> {
         Client::connect(&Address::from(&*self.server), database)
     }
 
-    /// Waits until Dyno's sessions have stopped working, so that all their commits are visible.
+    /// Ends Dyno's sessions and waits until none is left, so that all their commits are visible.
     ///
     /// # Errors
     /// The server does not answer.
@@ -171,7 +171,7 @@ impl<'a> Bed<'a> {
         bail!("{}: sessions of {USER} do not end", self.kind())
     }
 
-    /// The rows of tpcb's history, and its sums of money.
+    /// Counts the rows of tpcb's history and adds up its tables.
     ///
     /// # Errors
     /// The server does not answer.
@@ -183,8 +183,9 @@ impl<'a> Bed<'a> {
         let rows = self.query(Some(DATABASE), sql)?;
         let row = rows.first().context("the ledger has no row")?;
         let number = |index: usize| -> Result<i64> {
-            let text = row.get(index).context("the ledger lacks a sum")?;
-            text.parse().with_context(|| format!("`{text}` is no sum"))
+            let text = row.get(index).context("a sum of the ledger is missing")?;
+            text.parse()
+                .with_context(|| format!("`{text}` is not a number"))
         };
         Ok(Ledger {
             rows: number(0)?,
@@ -199,15 +200,15 @@ impl<'a> Bed<'a> {
 /// The contents of tpcb's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ledger {
-    /// Rows of history: committed transactions.
+    /// Rows of the history, one per committed transaction.
     pub rows: i64,
-    /// The sum of their amounts.
+    /// The sum of the amounts in the history.
     pub history: i64,
-    /// The sum of all accounts.
+    /// The sum of all account balances.
     pub accounts: i64,
-    /// The sum of all tellers.
+    /// The sum of all teller balances.
     pub tellers: i64,
-    /// The sum of all branches.
+    /// The sum of all branch balances.
     pub branches: i64,
 }
 

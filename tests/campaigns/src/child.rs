@@ -14,14 +14,14 @@ use anyhow::{Context, Result};
 use dyno_core::Clock;
 use dyno_tests::program::Program;
 
-/// The number of bytes kept of a stream. Further bytes are only counted.
+/// Keep this many bytes of a stream; only count the rest.
 const KEPT_BYTES: usize = 4 << 20;
-/// The sampling interval of the process. Short because some processes end soon.
+/// The sampling interval. It is short because some processes end soon.
 const LOOK: Duration = Duration::from_millis(25);
-/// Samples between two counts of descriptors, which cost more.
+/// Samples between two counts of descriptors, which are slower to take.
 const DESCRIPTORS_EVERY: u64 = 20;
-/// The time limit for the end of the streams after that of the process, whose children may still
-/// have them open, and the polling interval.
+/// How long to wait for the streams to close after the process has ended, because its children may
+/// still have them open, and how often to look.
 const CLOSES_AFTER: Duration = Duration::from_secs(4);
 const CLOSES_LOOK: Duration = Duration::from_millis(10);
 /// A process with more memory than this is killed to protect the machine.
@@ -43,21 +43,21 @@ pub struct Observations {
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit status.
+    /// The exit status.
     pub status: ExitStatus,
-    /// Its standard output, as far as it was kept.
+    /// Standard output, up to the limit.
     pub stdout: Vec<u8>,
-    /// Its standard error, as far as it was kept.
+    /// Standard error, up to the limit.
     pub stderr: Vec<u8>,
-    /// All written bytes of both streams.
+    /// Bytes written to both streams, including those that were not kept.
     pub written: u64,
-    /// Its run time.
+    /// How long it ran, in seconds.
     pub seconds: f64,
-    /// The time between the last [`Running::signal`], or its start, and its end.
+    /// The time from the last [`Running::signal`], or from its start, to its end.
     pub late_s: f64,
-    /// It did not end, and was killed.
+    /// It did not end in time and was killed.
     pub overdue: bool,
-    /// Observations.
+    /// What was observed while it ran.
     pub seen: Observations,
 }
 
@@ -99,7 +99,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program without input. It ends with this thread.
+    /// Starts a program without input. The program is killed when this thread ends.
     ///
     /// # Errors
     /// It cannot be started.
@@ -130,7 +130,7 @@ impl Running {
         self.program.pid()
     }
 
-    /// Sends it a signal. From now on it should end, see [`Ended::late_s`].
+    /// Sends a signal and restarts the clock of [`Ended::late_s`].
     pub fn signal(&mut self, signal: i32) {
         self.limit_ns = Clock.now();
         self.program.signal(signal);
@@ -142,18 +142,18 @@ impl Running {
     }
 
     /// Whether one of the streams contains this text so far.
-    pub fn said(&self, text: &str) -> bool {
+    pub fn has_printed(&self, text: &str) -> bool {
         let streams = [&self.program.stdout, &self.program.stderr];
         streams
             .iter()
             .any(|stream| find(&stream.bytes(), text.as_bytes()))
     }
 
-    /// Waits for one of these texts. False if it ended, or did not print any within `limit`.
-    pub fn wait_said(&mut self, texts: &[&str], limit: Duration) -> bool {
+    /// Waits until it prints one of these texts. Returns false if it ends first, or after `limit`.
+    pub fn wait_for_text(&mut self, texts: &[&str], limit: Duration) -> bool {
         let deadline_ns = Clock.now() + limit.as_nanos() as u64;
         while self.runs() && Clock.now() < deadline_ns {
-            if texts.iter().any(|text| self.said(text)) {
+            if texts.iter().any(|text| self.has_printed(text)) {
                 return true;
             }
             thread::sleep(Duration::from_millis(10));
@@ -161,7 +161,7 @@ impl Running {
         false
     }
 
-    /// Lets it run for this time; false if it ended before.
+    /// Lets it run for this time. Returns false if it ended before.
     pub fn run_for(&mut self, time: Duration) -> bool {
         let until_ns = Clock.now() + time.as_nanos() as u64;
         while Clock.now() < until_ns {
@@ -170,14 +170,14 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(2).min(time));
         }
-        // However short the time: a process that has ended is not overdue.
+        // Ask the process itself: the loop may not have looked if the time was very short.
         self.runs()
     }
 
-    /// Waits until it exits; kills it after `limit`.
+    /// Waits until it exits, or kills it after `limit`.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The process cannot be waited for.
     pub fn finish(mut self, limit: Duration) -> Result<Ended> {
         let overdue = self.run_for(limit);
         let end_ns = Clock.now();
@@ -242,7 +242,7 @@ fn look(pid: u32, seen: &mut Observations) {
     }
 }
 
-/// A sample of a process, by proc(5). Zeros if it has ended.
+/// A sample of a process from proc(5), all zeros if it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Resident set.
@@ -282,14 +282,14 @@ impl Sample {
     }
 }
 
-/// The open descriptors of all threads: workers may have separate tables.
+/// The open descriptors of all threads, because workers may have separate tables.
 fn descriptors(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
     let mut open = HashSet::new();
     for task in tasks.into_iter().flatten().flatten() {
         let list = fs::read_dir(task.path().join("fd"));
         for entry in list.into_iter().flatten().flatten() {
-            // Ignore those closed in the meantime.
+            // Ignore descriptors that were closed in the meantime.
             if let Ok(target) = fs::read_link(entry.path()) {
                 open.insert((entry.file_name(), target));
             }

@@ -1,5 +1,5 @@
 //! `cargo campaign`: faults, bad inputs and long runs, drawn from a seed, for any length of time.
-//! Failures are printed with all data needed to repeat them.
+//! Prints failures with everything needed to repeat them.
 //!
 //! # Where to change what
 //!
@@ -42,9 +42,9 @@ cargo campaign verdict [--for 3h] [--case N[-M][,…]] [--keep FOLDER]
 cargo campaign network [--seed N] [--for 30m] [--seeds N] [--keep FOLDER]
 cargo campaign versions";
 
-/// The default length of a campaign.
+/// How long a campaign lasts by default.
 const LENGTH: Duration = Duration::from_secs(60);
-/// The length of a campaign that ends with its last seed.
+/// For a campaign that ends with its last seed.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A kind of campaign.
@@ -54,11 +54,11 @@ pub enum Part {
     Faults,
     /// Malicious servers and inputs.
     Hostile,
-    /// Long runs with constant memory.
+    /// Long runs, which must not use more and more memory.
     Soak,
     /// The drivers on a simulated network.
     Network,
-    /// Deliberately bad runs, good runs, and equal pairs.
+    /// Deliberately bad runs, good runs, and pairs of equal runs.
     Verdict,
     /// Kill tests on server versions that are not packaged.
     Versions,
@@ -82,13 +82,13 @@ impl Part {
 pub struct Options {
     /// Its kind.
     pub part: Part,
-    /// The seed of everything.
+    /// The seed that determines everything.
     pub seed: u64,
-    /// Its length.
+    /// How long it lasts.
     pub length: Duration,
-    /// Only these cases.
+    /// Run only these cases.
     pub cases: Option<Vec<u64>>,
-    /// The number of seeds of a simulated network, starting with `seed`.
+    /// How many seeds of the simulated network to try, starting with `seed`.
     pub seeds: Option<u64>,
     /// The `dyno` under test.
     pub dyno: PathBuf,
@@ -125,7 +125,7 @@ impl Options {
         while let [name, value, more @ ..] = rest {
             let number = || {
                 let parsed = value.parse::<u64>();
-                parsed.with_context(|| format!("`{value}` is no number"))
+                parsed.with_context(|| format!("`{value}` is not a number"))
             };
             match *name {
                 "--seed" => options.seed = number()?,
@@ -139,7 +139,7 @@ impl Options {
             rest = more;
         }
         if let [stray] = rest {
-            bail!("`{stray}` needs a value, or is none\n\n{USAGE}");
+            bail!("`{stray}` needs a value, or is not an option\n\n{USAGE}");
         }
         let all = part == Part::Verdict || options.seeds.is_some();
         let until_tried = all.then_some(FOR_EVER);
@@ -148,11 +148,11 @@ impl Options {
     }
 }
 
-/// `7`, `7-19` or several of them separated by commas.
+/// Parses `7`, `7-19`, or several of them separated by commas.
 fn numbers(text: &str) -> Result<Vec<u64>> {
     let number = |part: &str| {
         let parsed = part.parse::<u64>();
-        parsed.with_context(|| format!("`{part}` is no number"))
+        parsed.with_context(|| format!("`{part}` is not a number"))
     };
     let mut all = Vec::new();
     for range in text.split(',') {
@@ -162,14 +162,14 @@ fn numbers(text: &str) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// `30s`, `5m` or `1h`.
+/// Parses `30s`, `5m` or `1h`.
 fn duration(text: &str) -> Result<Duration> {
     let unit = text.chars().last().unwrap_or(' ');
     let seconds = match unit {
         's' => 1,
         'm' => 60,
         'h' => 3600,
-        _ => bail!("invalid duration `{text}`: 30s, 5m and 1h are some"),
+        _ => bail!("invalid duration `{text}`; examples are 30s, 5m and 1h"),
     };
     let number = text.trim_end_matches(unit).parse::<u64>();
     let number = number.with_context(|| format!("invalid duration `{text}`"))?;
@@ -179,7 +179,7 @@ fn duration(text: &str) -> Result<Duration> {
 /// Builds dyno unless `DYNO_BIN` is set, and runs the campaign.
 ///
 /// # Errors
-/// There were failures, or the campaign could not run.
+/// The campaign had failures, or could not run.
 pub fn run(mut options: Options) -> Result<()> {
     if options.part != Part::Network {
         options.dyno = dyno_binary()?;
@@ -217,7 +217,7 @@ fn dyno_binary() -> Result<PathBuf> {
     if let Some(path) = env::var_os("DYNO_BIN").map(PathBuf::from) {
         return path
             .canonicalize()
-            .with_context(|| format!("DYNO_BIN names {}, which is not there", path.display()));
+            .with_context(|| format!("DYNO_BIN names {}, which does not exist", path.display()));
     }
     let mut build = xtask::cargo();
     build.args(["build", "--release", "-p", "dyno"]);
@@ -227,7 +227,7 @@ fn dyno_binary() -> Result<PathBuf> {
     Ok(target_directory().join("release/dyno"))
 }
 
-/// A campaign in progress, with its findings.
+/// A campaign in progress and its results so far.
 pub struct Campaign {
     /// Its options.
     pub options: Options,
@@ -246,7 +246,7 @@ struct Tally {
 }
 
 impl Campaign {
-    /// Creates one without running it.
+    /// Creates a campaign without running it.
     ///
     /// # Errors
     /// The folder for failed cases cannot be created.
@@ -265,17 +265,17 @@ impl Campaign {
         })
     }
 
-    /// Whether it should end.
+    /// Whether the campaign should end.
     pub fn over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || Clock.now() > self.end_ns
     }
 
-    /// Whether the user stopped it.
+    /// Whether the user has stopped it.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The numbers of the cases: the requested ones, or all from 0.
+    /// The numbers of the cases: those requested, or all from 0.
     fn cases(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match &self.options.cases {
             Some(cases) => Box::new(cases.iter().copied()),
@@ -283,7 +283,7 @@ impl Campaign {
         }
     }
 
-    /// An empty folder for a case.
+    /// Creates an empty folder for a case.
     ///
     /// # Errors
     /// It cannot be created.
@@ -297,7 +297,7 @@ impl Campaign {
         Ok(folder)
     }
 
-    /// Counts a case, prints its failures, and keeps its folder if there are any.
+    /// Counts a case, and prints its failures. Keeps its folder if it has any.
     pub fn close(&self, case: &Closed<'_>) {
         let mut tally = self.tally();
         tally.cases += 1;
@@ -305,17 +305,17 @@ impl Campaign {
         tally.inputs += case.inputs;
         tally.failures += case.failures.len() as u64;
         if case.failures.is_empty() {
-            // The next campaign of this seed overwrites the leftovers.
+            // The next campaign with this seed overwrites whatever is left.
             let _ = fs::remove_dir_all(case.folder);
             return;
         }
         let (part, seed) = (self.options.part.name(), self.options.seed);
         let text = case.failures.join("\n");
-        // A failed write shows in the missing file.
+        // If the write fails, the missing file shows it.
         let _ = fs::write(case.folder.join("failures"), format!("{text}\n"));
         for failure in case.failures {
             say(&format!(
-                "FAILURE seed {seed} case {} ({}): {failure}\n  again: cargo campaign {part} \
+                "FAILURE seed {seed} case {} ({}): {failure}\n  repeat: cargo campaign {part} \
                  --seed {seed} --case {}; kept: {}",
                 case.number,
                 case.what,
@@ -349,7 +349,7 @@ impl Campaign {
     }
 }
 
-/// Runs the lanes of a campaign, each in a thread, to their ends; returns the first error.
+/// Runs the lanes of a campaign, each in a thread, until all have ended. Returns the first error.
 fn in_parallel<L: FnOnce() -> Result<()> + Send>(lanes: impl Iterator<Item = L>) -> Result<()> {
     let ended: Vec<Result<()>> = thread::scope(|scope| {
         let lanes: Vec<_> = lanes.map(|lane| scope.spawn(lane)).collect();
@@ -366,9 +366,9 @@ fn in_parallel<L: FnOnce() -> Result<()> + Send>(lanes: impl Iterator<Item = L>)
 pub struct Closed<'a> {
     /// Its number.
     pub number: u64,
-    /// Its description, in one line.
+    /// A description in one line.
     pub what: &'a str,
-    /// The folder of its files.
+    /// The folder with its files.
     pub folder: &'a Path,
     /// The number of faults.
     pub faults: u64,

@@ -1,4 +1,4 @@
-//! The drivers on a simulated network: the tests of `dyno-drivers` with that name, in an optimised
+//! The drivers on a simulated network: runs the `dyno-drivers` tests of that name in an optimised
 //! build, with any number of seeds.
 
 use std::collections::BTreeMap;
@@ -17,25 +17,25 @@ use crate::child::{Ended, Running};
 
 /// Seeds per process and kind.
 const ROUND: u64 = 2_000;
-/// The time limit of a round on the slowest machine.
+/// How long a round may take on the slowest machine.
 const ROUND_LIMIT: Duration = Duration::from_secs(1_800);
-/// The polling interval of a process.
+/// How often to check whether a process has ended.
 const LOOK: Duration = Duration::from_millis(500);
-/// Kinds in parallel.
+/// How many kinds run in parallel.
 const THREADS: &str = "2";
-/// A part of the tests' names.
+/// Part of the names of the tests.
 const TESTS: &str = "survives_any_network";
-/// The prefix of their lines.
+/// The prefix of the lines that the tests print.
 const MARK: &str = "network: ";
 
-/// The results of the seeds of one kind, or of all.
+/// Results for the seeds of one kind, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     seeds: u64,
     failures: u64,
 }
 
-/// Tries seeds until there are enough, or the campaign is over.
+/// Tries seeds until the requested number is reached, or the campaign is over.
 ///
 /// # Errors
 /// There were failures, or the tests cannot be built.
@@ -53,15 +53,15 @@ pub fn run(campaign: &Campaign) -> Result<()> {
         let count = ROUND.min(end - seed);
         let folder = campaign.case_folder(seed)?;
         let ended = try_round(&tests, campaign, seed, count, &folder)?;
-        let said = read(&ended.stdout(), &mut kinds);
+        let reported = read(&ended.stdout(), &mut kinds);
         // An interrupted process has not failed.
-        let broke = campaign_failure(&ended, &said).filter(|_| !campaign.stopped());
+        let broke = campaign_failure(&ended, &reported).filter(|_| !campaign.stopped());
         lost += u64::from(broke.is_some());
-        for failure in said.iter().chain(&broke) {
+        for failure in reported.iter().chain(&broke) {
             say(&format!("FAILURE {failure}; kept: {}", folder.display()));
         }
-        if said.is_empty() && broke.is_none() {
-            // The next campaign of this seed overwrites the leftovers.
+        if reported.is_empty() && broke.is_none() {
+            // The next campaign with this seed overwrites whatever is left.
             let _ = fs::remove_dir_all(&folder);
         }
         seed += count;
@@ -90,7 +90,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     }
 }
 
-/// Builds the tests, and returns their program.
+/// Builds the tests and returns the path of their executable.
 fn build() -> Result<PathBuf> {
     let mut build = xtask::cargo();
     build.args(["test", "--release", "-p", "dyno-drivers", "--lib"]);
@@ -101,10 +101,10 @@ fn build() -> Result<PathBuf> {
         bail!("the tests of dyno-drivers could not be built");
     }
     program(&String::from_utf8_lossy(&output.stdout))
-        .context("cargo did not say where the tests of dyno-drivers are")
+        .context("cargo did not print the path of the tests of dyno-drivers")
 }
 
-/// The path of the program in cargo's messages.
+/// The path of the executable in cargo's messages.
 fn program(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
@@ -112,7 +112,7 @@ fn program(messages: &str) -> Option<PathBuf> {
     })
 }
 
-/// Tries some seeds of each kind.
+/// Tries a round of seeds on each kind.
 fn try_round(
     tests: &Path,
     campaign: &Campaign,
@@ -133,11 +133,11 @@ fn try_round(
     Ok(ended)
 }
 
-/// Counts the seeds that the tests have tried, and returns the failures with the commands to repeat
+/// Counts the seeds that the tests have tried. Returns the failures, with the commands that repeat
 /// them.
 fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
     let mut failures = Vec::new();
-    // The test's own line may precede theirs.
+    // The test harness may print its own text before a line of the tests.
     let lines = output.lines().filter_map(|line| line.split_once(MARK));
     for (_, line) in lines {
         let Some((kind, rest)) = line.split_once(": ") else {
@@ -146,7 +146,7 @@ fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
         let words: Vec<&str> = rest.split([' ', ',', ';']).collect();
         match words[..] {
             ["seed", seed, "failed:", ..] => failures.push(format!(
-                "{kind}: {rest}\n  again: cargo campaign network --seed {seed} --seeds 1"
+                "{kind}: {rest}\n  repeat: cargo campaign network --seed {seed} --seeds 1"
             )),
             [seeds, "seeds", "", failed, ..] => {
                 let count: &mut Count = kinds.entry(kind.to_owned()).or_default();
@@ -159,12 +159,12 @@ fn read(output: &str, kinds: &mut BTreeMap<String, Count>) -> Vec<String> {
     failures
 }
 
-/// The failure of a process that does not report the seed.
-fn campaign_failure(ended: &Ended, said: &[String]) -> Option<String> {
+/// A failure of the process that the tests did not report with a seed.
+fn campaign_failure(ended: &Ended, reported: &[String]) -> Option<String> {
     if ended.overdue {
         return Some(format!("the tests did not end within {ROUND_LIMIT:?}"));
     }
-    let broke = said.is_empty() && !ended.status.success();
+    let broke = reported.is_empty() && !ended.status.success();
     broke.then(|| format!("the tests ended with {}", ended.status))
 }
 
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_the_one_that_cargo_names_last() {
+    fn the_program_is_the_last_one_in_cargos_messages() {
         let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
             {\"reason\":\"compiler-artifact\",\"executable\":\"/t/dyno_drivers-1\"}\n\
             {\"reason\":\"build-finished\",\"success\":true}\n";

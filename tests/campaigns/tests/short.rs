@@ -1,4 +1,4 @@
-//! A small, fixed part of the campaigns; `cargo campaign` runs any number.
+//! A small, fixed part of the campaigns; `cargo campaign` runs as many cases as you like.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used)] // a test
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use dyno_campaigns::{Campaign, Options, Part, faults, hostile};
 use dyno_tests::command::dyno_path;
 
-/// Only ends a campaign that hangs.
+/// Only limits a campaign that hangs.
 const LENGTH: Duration = Duration::from_secs(600);
 
 fn campaign(part: Part, seed: u64, cases: &[u64], keep: &tempfile::TempDir) -> Campaign {
@@ -28,7 +28,7 @@ fn campaign(part: Part, seed: u64, cases: &[u64], keep: &tempfile::TempDir) -> C
 }
 
 #[test]
-fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
+fn faults_of_connections_servers_and_dyno_lose_nothing() {
     let keep = tempfile::tempdir().unwrap();
     let campaign = campaign(Part::Faults, FAULTS_SEED, FAULTS, &keep);
     faults::run(&campaign).unwrap();
@@ -40,7 +40,7 @@ fn faults_of_connections_servers_and_dyno_itself_lose_nothing() {
 #[test]
 fn malicious_servers_and_inputs_are_survived() {
     let keep = tempfile::tempdir().unwrap();
-    // Its children run as a different user.
+    // The children of the campaign run as a different user.
     fs::set_permissions(keep.path(), Permissions::from_mode(0o755)).unwrap();
     let cases: Vec<u64> = HOSTILE.collect();
     let campaign = campaign(Part::Hostile, HOSTILE_SEED, &cases, &keep);
@@ -50,7 +50,7 @@ fn malicious_servers_and_inputs_are_survived() {
 }
 
 const FAULTS_SEED: u64 = 3;
-/// Selected to cover each server and most actions of a campaign: five runs on each.
+/// Selected to cover each server and most faults, with five cases per server.
 #[rustfmt::skip] // five a line
 const FAULTS: &[u64] = &[
     // MariaDB: cut within packets, refused, killed, restarted; Dyno's disk is full.

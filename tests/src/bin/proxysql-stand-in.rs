@@ -1,4 +1,4 @@
-//! The stand-in for ProxySQL's admin interface as a program, for manual tests:
+//! Runs the stand-in for ProxySQL's admin interface as a program, for manual tests:
 //!
 //!     cargo run -p dyno-tests --bin proxysql-stand-in -- 6032
 //!     dyno top --target mysql://admin:admin@127.0.0.1:6032/

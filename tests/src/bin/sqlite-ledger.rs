@@ -1,4 +1,4 @@
-//! Inserts rows into a SQLite file and prints each key once it is committed, until it is killed:
+//! Inserts rows into an SQLite file until it is killed, and prints each key once it is committed:
 //!
 //!     sqlite-ledger FILE JOURNAL_MODE SYNCHRONOUS
 #![allow(clippy::expect_used)]

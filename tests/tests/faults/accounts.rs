@@ -1,4 +1,4 @@
-//! Every session is counted, and every wait at a run's start and end is limited.
+//! Accounts for every session, and limits every wait at the start and end of a run.
 
 use std::fs;
 use std::thread;
@@ -16,7 +16,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// Checks that intervals, grace and totals agree, and that states and sessions do.
+/// Checks that the intervals, the grace and the totals agree, and so do states and sessions.
 fn adds_up(result: &Value, sessions: u64) {
     let count = |value: &Value| value.as_u64().unwrap();
     let mut events = count(&result["events_in_grace"]);
@@ -64,7 +64,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
     );
     adds_up(&result, 6);
     assert_eq!(result["states"]["lost"], 3, "{result}");
-    // A short silence counts as work, a long one as lost.
+    // A short silence counts as work, and a long one as a lost session.
     let intervals = result["intervals"].as_array().unwrap();
     assert_eq!(intervals[3]["states"]["working"], 3 + 3, "{result}");
     let last = intervals.last().unwrap();
@@ -82,7 +82,7 @@ fn a_session_in_an_endless_loop_fails_the_run_and_is_named() {
 }
 
 #[test]
-fn a_server_that_is_silent_when_the_ledger_is_read_does_not_keep_the_run() {
+fn a_silent_server_at_the_ledger_does_not_block_the_run() {
     at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let server = start_private_server(kind);
         let folder = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn a_locked_file_ends_the_statements_that_wait_for_it_when_the_run_ends() {
     let other = rusqlite::Connection::open(&file).unwrap();
     other.busy_timeout(LIMIT).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // Released after the run, when the ledger is read.
+    // Release the lock after the run, when the ledger is read.
     thread::sleep(Duration::from_millis(4_500));
     other.execute_batch("ROLLBACK").unwrap();
     let result = json(&sound(running.finish(LIMIT)).success());
@@ -207,7 +207,7 @@ fn a_command_whose_server_goes_fails() {
     has(&output, &["errno = 20"]);
 }
 
-/// Runs a script, and kills its sessions' second connections after a second.
+/// Runs a script, and kills the second connection of each session after a second.
 fn with_spares(kind: Kind, event: &str) -> (Value, Output) {
     let database = Database::new(kind);
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Command lines, and requirements for all output of Dyno.
+//! Command lines, and what all output of Dyno must satisfy.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use dyno_tests::Output;
 use dyno_tests::command::{dyno_path, run};
 
-/// The time limit of a run on a busy machine.
+/// How long a run may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// `dyno` with arguments separated by blanks. Runs are not calibrated by default, because tests
-/// wait for the measurement to start.
+/// A `dyno` command; blanks separate its arguments. Runs are not calibrated by default, because
+/// tests wait for the measurement to start.
 pub(crate) fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.args(line.split_whitespace());
@@ -27,7 +27,7 @@ pub(crate) fn dyno(line: &str) -> Output {
     sound(run(&mut command(line), LIMIT))
 }
 
-/// Returns itself if nothing in it indicates a bug.
+/// Returns the output unless something in it indicates a bug.
 pub(crate) fn sound(output: Output) -> Output {
     for text in [&output.stdout, &output.stderr] {
         assert!(
@@ -43,7 +43,7 @@ pub(crate) fn sound(output: Output) -> Output {
     output
 }
 
-/// Fails unless each of these texts is in one of the streams.
+/// Fails unless each of these texts is in one of the two streams.
 pub(crate) fn has(output: &Output, texts: &[&str]) {
     let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
     for text in texts {
@@ -51,7 +51,7 @@ pub(crate) fn has(output: &Output, texts: &[&str]) {
     }
 }
 
-/// Text without line breaks and indentation, which depend on the terminal's width.
+/// The text without line breaks and indentation, which depend on the width of the terminal.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! Connections that end in the middle of an answer, through a relay in front of real servers: the
-//! last bytes and the end of the connection arrive together.
+//! Connections that end in the middle of an answer. A relay in front of real servers sends the last
+//! bytes and the end of the connection together.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use dyno_tests::{Database, Kind, socket};
 
 use crate::common::{dyno, result};
 
-/// Number of connections to cut, each at a different position; later ones are not cut.
+/// How many connections to cut, each at a different byte. Later connections are not cut.
 const CUTS: u64 = 24;
 
-/// Bytes from the server before a cut: after the log-in, with TLS too.
+/// Cut after this many bytes from the server, so after the log-in, even with TLS.
 const BYTES_MIN: u64 = 12_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,7 @@ enum End {
     Reset,
 }
 
-/// Forwards bytes, and cuts long connections. Returns its port and the number of cuts so far.
+/// Forwards bytes and cuts long connections. Returns its port and the number of cuts so far.
 fn relay(server: u16, end: End) -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -52,18 +52,18 @@ fn forward(mut from: TcpStream, mut to: TcpStream) {
             break;
         }
     }
-    // One side has closed, so close the other.
+    // One side has closed its end, so close the other.
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// From the server to the client, up to the cut.
+/// Forwards from the server to the client, up to the cut.
 fn back(mut from: TcpStream, mut to: TcpStream, after: u64, end: End, cuts: &AtomicU64) {
     let mut buffer = [0; 16 * 1024];
     let mut passed = 0;
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         passed += count as u64;
         if passed >= after && cuts.fetch_add(1, Ordering::SeqCst) < CUTS {
-            // A part of the received bytes, at least one, immediately followed by the end.
+            // Forward part of the bytes, at least one, and end the connection immediately.
             let part = (count / 2).max(1);
             let _ = to.write_all(&buffer[..part]);
             cut(&to, end);
@@ -87,7 +87,7 @@ fn cut(stream: &TcpStream, end: End) {
 }
 
 #[test]
-fn a_session_whose_connection_is_cut_in_an_answer_goes_on_with_another() {
+fn a_session_reconnects_after_a_cut_in_an_answer() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let direct = database.url();
@@ -119,7 +119,7 @@ fn cut_and_go_on(database: &Database, mode: &str, end: End) {
     let seen = cuts.load(Ordering::SeqCst);
     assert!(seen >= CUTS, "{what}: only {seen} connections were cut");
     // Each cut is one lost connection, one error and one reconnect. A session that waits forever
-    // has none of them.
+    // would have none of them.
     assert_eq!(result["totals"]["reconnects"], CUTS, "{what}: {result}");
     let errors = result["errors"].as_object().unwrap();
     let errors: u64 = errors.values().map(|e| e["count"].as_u64().unwrap()).sum();

@@ -21,7 +21,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// The run in a results file, as JSON.
+/// Reads the run in a results file as JSON.
 fn recorded(results: &Path) -> Value {
     let line = format!("show last --results {} --json", results.display());
     json(&dyno(&line).success().stdout)
@@ -36,10 +36,10 @@ fn wait_for(path: &Path) {
 }
 
 #[test]
-fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
+fn abandons_functions_that_never_return_and_keeps_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    // The function that loops, and whether a run exists by then. `ledger` is read before and after
-    // it.
+    // The function that loops, and whether a run exists by then. `ledger` runs before and after the
+    // load.
     let cases = [
         ("", "while true do end\n", false),
         ("init", "function init() while true do end end\n", false),
@@ -88,7 +88,7 @@ fn functions_that_never_return_are_given_up_and_the_run_is_kept() {
 }
 
 #[test]
-fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run_is_kept() {
+fn an_interrupt_ends_a_report_function_that_never_returns() {
     let folder = tempfile::tempdir().unwrap();
     let (script, called) = (folder.path().join("r.lua"), folder.path().join("called"));
     let results = folder.path().join("r.db");
@@ -117,11 +117,11 @@ fn a_report_function_that_never_returns_ends_with_the_users_patience_and_the_run
     assert!(run["totals"]["events"].as_u64() > Some(50), "{run}");
 }
 
-/// A thread that reads from or writes to a pipe holds the stream's lock, which must not block the
-/// rest of the process.
+/// A thread that reads from a pipe or writes to one holds the lock of the stream, which must not
+/// block the rest of the process.
 #[test]
-fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
-    // It must not hold the stderr that the test reads.
+fn scripts_that_wait_for_a_pipe_do_not_block_the_exit() {
+    // The command must not keep the stderr open that the test reads.
     const SLEEP: &str = "exec sleep 100 2> /dev/null";
     let folder = tempfile::tempdir().unwrap();
     let (pipe, called) = (folder.path().join("pipe"), folder.path().join("called"));
@@ -168,7 +168,7 @@ fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
             thread::sleep(Duration::from_millis(500));
             running.signal(libc::SIGTERM);
         }
-        // The second signal works wherever the script waits.
+        // The second signal works wherever the script is waiting.
         let output = running.finish(LIMIT);
         assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
     }
@@ -187,7 +187,7 @@ fn scripts_that_wait_for_a_pipe_keep_no_process_from_ending() {
     assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
 }
 
-/// Takes SQLite about half an hour.
+/// A query that takes SQLite about half an hour.
 const COUNTS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
                       WHERE i < 10000000000) SELECT count(*) FROM n";
 
@@ -195,7 +195,7 @@ const COUNTS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FR
 fn a_statement_that_computes_ends_with_the_runs_grace() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("count.lua");
-    // An error that the script catches does not make it an event.
+    // An error that the script catches must not turn the statement into an event.
     let text = format!(
         "function thread_init() con = sysbench.sql.driver():connect() end\n\
          function event(tid)\n\
@@ -219,7 +219,7 @@ fn a_statement_that_computes_ends_with_the_runs_grace() {
         assert!(run["totals"]["events"].as_u64() > Some(10), "{run}");
     };
     ended(dyno(&line).success(), "completed");
-    // The same if the user ends the run.
+    // The same must hold if the user ends the run.
     let mut running = Running::start(&mut command(&line.replace("-t 1s", "-t 600s")));
     running.measuring();
     thread::sleep(Duration::from_millis(500));
@@ -250,7 +250,7 @@ fn a_statement_that_computes_before_a_run_ends_with_the_call_timeout() {
         &output,
         &["init() failed: it did not end within 1s: it was in a statement"],
     );
-    // A command has no time limit, until the user ends it.
+    // A command has no time limit, so the user ends it.
     let line = format!(
         "prepare {} --target {target} --call-timeout 1s",
         script.display()
@@ -294,7 +294,7 @@ fn a_statement_that_computes_after_a_run_fails_it() {
 }
 
 #[test]
-fn a_thread_done_that_never_returns_is_given_up_without_a_time_limit_too() {
+fn abandons_a_thread_done_that_never_returns_without_a_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("loop.lua");
     let text = "function event() end\nfunction thread_done() while true do end end\n";
@@ -317,7 +317,7 @@ fn a_thread_done_that_never_returns_is_given_up_without_a_time_limit_too() {
 fn ctrl_c_reaches_a_run_whose_script_runs_commands() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("commands.lua");
-    // The status of a command is the return value of C's system().
+    // The status of a command is what C's system() returns.
     let text = "function event() assert(os.execute('sleep 0.2; exit 3') == 3 * 256) end\n\
                 function init() assert(os.execute() ~= 0) end\n";
     fs::write(&script, text).unwrap();
@@ -362,7 +362,8 @@ fn thread_done_has_its_own_time_limit() {
             fs::write(&script, text).unwrap();
             dyno(&line)
         };
-        // Longer than the grace, and longer than the timeout of an unresponsive worker.
+        // Longer than the grace, and longer than the time after which a worker counts as
+        // unresponsive.
         let result = json(&run(3).success().stdout);
         assert_eq!(result["end"]["how"], "completed", "{result}");
         assert_eq!(result["states"]["lost"], 0, "{result}");
@@ -405,7 +406,7 @@ fn sessions_without_a_connection_at_the_end_fail_the_run() {
         let result = json(&output.stdout);
         assert_eq!(result["end"]["how"], "completed", "{result}");
         assert_eq!(result["states"]["connecting"], 3, "{result}");
-        // Without server there is no load: the figures must not pass for those of three sessions.
+        // Without a server there is no load, and the result must say so.
         let findings = result["findings"].as_array().unwrap();
         let idle = findings
             .iter()

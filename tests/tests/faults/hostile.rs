@@ -1,4 +1,4 @@
-//! Servers that do not speak the protocol, or are malicious.
+//! Servers that do not speak the protocol, or that are malicious.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::common::{dyno, has};
 
-/// A server that handles each connection with `act`, until the test's end. Returns its port.
+/// A server that handles each connection with `act` until the test ends. Returns its port.
 fn server(act: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -22,7 +22,7 @@ fn server(act: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
     port
 }
 
-fn says(bytes: Vec<u8>, then_waits: bool) -> u16 {
+fn server_sending(bytes: Vec<u8>, then_waits: bool) -> u16 {
     server(move |mut stream| {
         // The client may close the connection early.
         let _ = stream.write_all(&bytes);
@@ -42,7 +42,7 @@ pub(crate) fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
 
 pub(crate) fn greeting() -> Vec<u8> {
     let mut body = b"\x0a8.0.0\0\x01\0\0\x0012345678\0".to_vec();
-    // All old capabilities; no TLS (0x0800) and, in the upper half, no authentication plugins.
+    // All old capabilities, but not TLS (0x0800), and no authentication plugins in the upper half.
     body.extend([0xff, 0xf7, 45, 2, 0, 0x08, 0, 21]);
     body.extend([0; 10]);
     body.extend(b"123456789012\0mysql_native_password\0");
@@ -60,14 +60,14 @@ fn no_server_of_any_kind_can_make_it_hang_or_crash() {
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), true),
         (vec![0; 100_000], true),
         (vec![0xff; 100_000], true),
-        // Lengths that no server sends: MySQL's and PostgreSQL's.
+        // Lengths that no MySQL or PostgreSQL server sends.
         (b"\xff\xff\xff\0".to_vec(), true),
         (b"R\x7f\xff\xff\xff\0\0\0\0".to_vec(), true),
         (b"R\0\0\0\0\0\0\0\0".to_vec(), true),
         (b"N".to_vec(), false),
         (b"NR\0\0\0\x08\0\0\0\x63".to_vec(), true),
         (b"NE\0\0\0\x05S".to_vec(), false),
-        // Cut within a packet, within the greeting, and with a repeated greeting.
+        // A greeting cut in its body, a greeting cut in its header, and a repeated greeting.
         (greeting()[..20].to_vec(), false),
         (greeting()[..3].to_vec(), false),
         ([greeting(), greeting(), greeting()].concat(), true),
@@ -80,7 +80,7 @@ fn no_server_of_any_kind_can_make_it_hang_or_crash() {
     ];
     for (bytes, waits) in bytes {
         let start = format!("{:?}", &bytes[..bytes.len().min(12)]);
-        let port = says(bytes, waits);
+        let port = server_sending(bytes, waits);
         for scheme in ["mysql", "postgres"] {
             let output = dyno(&format!(
                 "run oltp_point_select --target {scheme}://u@127.0.0.1:{port}/d?connect_timeout=1s"
@@ -95,7 +95,7 @@ fn no_server_of_any_kind_can_make_it_hang_or_crash() {
 }
 
 #[test]
-fn an_endless_stream_ends_by_the_timeout_or_before() {
+fn an_endless_stream_ends_at_the_timeout_at_the_latest() {
     for byte in [0, b'N', b'E', b'\n', 0xff] {
         let port = server(move |mut stream| {
             let bytes = vec![byte; 64 * 1024];
@@ -110,7 +110,7 @@ fn an_endless_stream_ends_by_the_timeout_or_before() {
     }
 }
 
-/// Accepts every log-in and replies to each request with `answer`.
+/// Accepts every log-in and answers each request with `answer`.
 fn lets_in(answer: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + Clone + 'static) -> u16 {
     server(move |mut stream| {
         let mut buffer = vec![0; 64 * 1024];
@@ -118,7 +118,7 @@ fn lets_in(answer: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + Clone + 'static) ->
         let _ = stream.read(&mut buffer);
         let _ = stream.write_all(&packet(2, OK));
         while let Ok(length) = stream.read(&mut buffer) {
-            // A request begins with its header.
+            // A request starts with its header.
             if length < 5 || stream.write_all(&answer(&buffer[4..length])).is_err() {
                 return;
             }
@@ -126,7 +126,7 @@ fn lets_in(answer: impl Fn(&[u8]) -> Vec<u8> + Send + Sync + Clone + 'static) ->
     })
 }
 
-/// Runs a sysbench command line that must fail with a message.
+/// Runs a sysbench command line, which must fail with a message.
 fn worthless(line: &str) {
     let output = dyno(line);
     assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
@@ -142,8 +142,8 @@ fn sysbench_line(script: &std::path::Path, port: u16) -> String {
 }
 
 #[test]
-fn a_server_that_asks_for_a_file_gets_none() {
-    // Dyno must not send any of the requested data: the server checks the bytes it receives.
+fn a_server_that_requests_a_file_gets_no_data() {
+    // Dyno must not send the data that the server requests: the server checks what it receives.
     let (sender, received) = std::sync::mpsc::channel::<Vec<u8>>();
     let port = lets_in(move |request| {
         let _ = sender.send(request.to_vec());
@@ -159,7 +159,7 @@ fn a_server_that_asks_for_a_file_gets_none() {
         path.display()
     );
     dyno(&line).failure(1);
-    // This way no query precedes the script's own statement.
+    // With these options, no query precedes the script's own statement.
     worthless(&sysbench_line(&path, port));
     let sent: Vec<Vec<u8>> = received.try_iter().collect();
     assert!(!sent.is_empty());
@@ -170,7 +170,7 @@ fn a_server_that_asks_for_a_file_gets_none() {
 }
 
 #[test]
-fn answers_that_are_cut_or_nonsense_are_counted() {
+fn truncated_and_invalid_answers_are_counted() {
     let script = tempfile::tempdir().unwrap();
     let path = script.path().join("ask.lua");
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
@@ -193,20 +193,20 @@ fn answers_that_are_cut_or_nonsense_are_counted() {
 }
 
 #[test]
-fn a_proxy_without_its_server_is_not_stormed_by_log_ins() {
+fn log_ins_to_a_proxy_without_its_server_back_off() {
     let count = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&count);
     let port = server(move |mut stream| {
         let number = counted.fetch_add(1, Ordering::SeqCst);
         let mut buffer = [0; 4096];
-        let mut says = |bytes: &[u8]| -> Option<()> {
+        let mut send = |bytes: &[u8]| -> Option<()> {
             stream.write_all(bytes).ok()?;
             (stream.read(&mut buffer).ok()? > 0).then_some(())
         };
-        let _ = says(&greeting()).and_then(|()| says(&packet(2, OK)));
-        // The first connections answer some statements, so that the run starts.
+        let _ = send(&greeting()).and_then(|()| send(&packet(2, OK)));
+        // The first connections answer some statements, so that the run can start.
         for _ in 0..20 {
-            if number >= 4 || says(&packet(1, OK)).is_none() {
+            if number >= 4 || send(&packet(1, OK)).is_none() {
                 break;
             }
         }
@@ -224,7 +224,7 @@ fn a_proxy_without_its_server_is_not_stormed_by_log_ins() {
     // The session has no usable connection at the end.
     let output = dyno(&line).failure(1);
     assert!(output.stdout.contains("1 lost at the end"), "{output:?}");
-    // 10, 20, 40 ms and so on, up to a second, each reduced by at most half.
+    // Pauses of 10, 20, 40 ms and so on, up to a second, each reduced by at most half.
     let log_ins = count.load(Ordering::SeqCst);
     assert!((5..30).contains(&log_ins), "{log_ins}");
 }

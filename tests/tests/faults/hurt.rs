@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::common::{LIMIT, command, dyno, has, sound};
 
-/// The tolerance for a busy machine, in seconds.
+/// How much longer a run may take on a busy machine, in seconds.
 const SLACK_S: f64 = 5.0;
 
-/// A private server with a small table in a separate database.
+/// A private server with a small table in its own database.
 fn prepared(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
     let server = private.server();
@@ -27,9 +27,9 @@ fn prepared(kind: Kind) -> (PrivateServer, String) {
     (private, url)
 }
 
-/// Runs, and disturbs the server once the measurement has started. Returns the result and the
+/// Starts a run, and disturbs the server once the measurement has begun. Returns the result and the
 /// duration.
-fn hurt(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
+fn disturbed_run(line: &str, status: i32, act: impl FnOnce()) -> (serde_json::Value, f64) {
     let began = Clock.now();
     let mut running = Running::start(&mut command(&format!("{line} --json")));
     running.measuring();
@@ -60,7 +60,8 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         let (private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 --observe off");
-        let (result, seconds) = hurt(&format!("{line} -t 3s --warmup 0"), 0, || private.suspend());
+        let (result, seconds) =
+            disturbed_run(&format!("{line} -t 3s --warmup 0"), 0, || private.suspend());
         assert!(
             (4.0..5.0 + SLACK_S).contains(&seconds),
             "{kind}: {seconds} s"
@@ -68,7 +69,7 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["events_unfinished"], 4, "{kind}: {result}");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
-        // If a finding reports it, no warning does.
+        // A finding replaces the warning.
         let is_reported = |finding: &Value| {
             let checks = ["idle-sessions", "stalls"];
             checks.contains(&finding["check"].as_str().unwrap())
@@ -82,7 +83,7 @@ fn a_server_that_hangs_does_not_keep_a_run_beyond_its_grace() {
             "{kind}: {warnings}"
         );
 
-        // Now it hangs from the start.
+        // Now the server hangs from the start.
         let limited = format!("run oltp_point_select --target {url}?connect_timeout=1s");
         let output = dyno(&limited).failure(1);
         has(
@@ -114,8 +115,8 @@ fn a_ledger_that_cannot_be_read_does_not_keep_a_run_from_its_end() {
         dyno(&format!("prepare tpcb --scale 1 --target {url}")).success();
         let target = format!("--scale 1 --target {url}?connect_timeout=2s");
         let line = format!("run tpcb {target} -c 2 -t 3s --warmup 0 --results none");
-        let (result, seconds) = hurt(&line, 0, || private.suspend());
-        // The time, the grace, the observer's timeout, and the connection attempt.
+        let (result, seconds) = disturbed_run(&line, 0, || private.suspend());
+        // The time limit, the grace, the timeout of the observer, and the connection attempt.
         assert!(
             seconds < 3.0 + 1.0 + 1.0 + 2.0 + 2.0 * SLACK_S,
             "{kind}: {seconds} s"
@@ -142,13 +143,14 @@ fn an_observer_that_gets_no_answer_does_not_keep_a_run_from_its_end() {
         running.measuring();
         thread::sleep(Duration::from_secs(1));
         private.suspend();
-        // The observers query once a second: now a query is in flight and has time to be answered.
+        // The observers query once a second: by now one query is in flight and should have been
+        // answered.
         thread::sleep(Duration::from_millis(1500));
         let stopped = Clock.now();
         running.signal(libc::SIGINT);
         let result = json(&sound(running.finish(LIMIT)).failure(130));
         let seconds = (Clock.now() - stopped) as f64 / 1e9;
-        // The grace and the observer's timeout are a second each.
+        // The grace and the timeout of the observer are a second each.
         assert!(seconds < 2.0 + SLACK_S, "{kind}: {seconds} s");
         assert_eq!(result["end"]["how"], "interrupted", "{kind}: {result}");
         let gaps = result["not_observed"].as_array().unwrap();
@@ -165,20 +167,20 @@ fn a_server_that_dies_is_reported_with_earlier_figures() {
         let (mut private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 8s --warmup 0");
-        // No session had a connection at the end.
-        let (result, seconds) = hurt(&line, 1, || private.kill().unwrap());
+        // No session was connected at the end.
+        let (result, seconds) = disturbed_run(&line, 1, || private.kill().unwrap());
         assert!(seconds < 10.0 + SLACK_S, "{kind}: {seconds} s");
         assert!(count(&result["totals"]["events"]) > 100, "{kind}: {result}");
         // Each session lost its connection, which is an error, and then failed to reconnect, which
-        // is not. The run is long enough for a large process to exit on a busy machine.
+        // is not one. The run is long enough for a large process to exit on a busy machine.
         assert!((1..=4).contains(&errors(&result)), "{kind}: {result}");
         let failed = count(&result["totals"]["connects_failed"]);
         assert!(failed > 4, "{kind}: {result}");
-        // With pauses of up to a second between attempts, there are few.
+        // There are few attempts, because the pauses between them grow to a second.
         assert!(failed < 4 * 60, "{kind}: {result}");
         assert_eq!(result["states"]["connecting"], 4, "{kind}: {result}");
-        // One sample is kept for each code: the first session to reconnect may have found the port
-        // still open on a process that was exiting.
+        // One sample is kept for each error code. The first session to reconnect may have found the
+        // port still open, because the process was exiting.
         let samples = result["errors"].to_string() + &result["connect_errors"].to_string();
         let reasons = [
             "cannot connect",
@@ -192,7 +194,7 @@ fn a_server_that_dies_is_reported_with_earlier_figures() {
 
         private.start_again().unwrap();
         let stop = format!("{line} --lost-connections stop");
-        let (result, _) = hurt(&stop, 1, || private.kill().unwrap());
+        let (result, _) = disturbed_run(&stop, 1, || private.kill().unwrap());
         assert!(
             result["end"].to_string().contains("failed"),
             "{kind}: {result}"
@@ -210,12 +212,12 @@ fn a_server_that_dies_is_reported_with_earlier_figures() {
 fn sessions_that_wait_for_an_event_notice_that_their_server_is_gone() {
     at_once([Kind::Mariadb, Kind::Postgres], |kind| {
         let (mut private, url) = prepared(kind);
-        // No event within the run.
+        // No event is due within the run.
         let line = format!(
             "run oltp_point_select --target {url} --table-size 100 -c 4 --rate 0.01/s \
              --arrivals constant -t 6s --warmup 0 --calibrate never --observe off"
         );
-        let (result, _) = hurt(&line, 1, || private.kill().unwrap());
+        let (result, _) = disturbed_run(&line, 1, || private.kill().unwrap());
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         let intervals = result["intervals"].as_array().unwrap();
         for states in [&result["states"], &intervals[intervals.len() - 2]["states"]] {
@@ -235,13 +237,13 @@ fn a_server_that_comes_back_is_loaded_again() {
         let (mut private, url) = prepared(kind);
         let line =
             format!("run oltp_point_select --target {url} --table-size 100 -c 4 -t 12s --warmup 0");
-        let (result, _) = hurt(&line, 0, || {
+        let (result, _) = disturbed_run(&line, 0, || {
             private.kill().unwrap();
             private.start_again().unwrap();
         });
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
-        // Failed attempts are not failed transactions.
+        // A failed connection attempt is not a failed transaction.
         assert_eq!(errors(&result), 4, "{kind}: {result}");
         let intervals = result["intervals"].as_array().unwrap();
         let last = &intervals[intervals.len() - 2];
@@ -250,7 +252,7 @@ fn a_server_that_comes_back_is_loaded_again() {
 }
 
 #[test]
-fn a_connection_that_an_administrator_ends_is_made_again() {
+fn reconnects_after_an_administrator_kills_a_connection() {
     for kind in Kind::ALL {
         let (private, url) = prepared(kind);
         let server = private.server();
@@ -259,7 +261,7 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
             _ => "SELECT id FROM information_schema.processlist WHERE db = 'hurt'",
         };
         let kill = || {
-            // On a busy machine the sessions may still be connecting.
+            // On a busy machine, the sessions may still be connecting.
             let patience = Clock.now() + 10_000_000_000;
             let mut ids = server.query(None, connections);
             while ids.len() < 4 && Clock.now() < patience {
@@ -277,22 +279,22 @@ fn a_connection_that_an_administrator_ends_is_made_again() {
                 }
             }
         };
-        // An observer would need a further connection.
+        // An observer would need another connection.
         let line = format!(
             "run oltp_point_select --target {url} --table-size 100 -c 4 -t 3s --warmup 0 \
              --observe off"
         );
-        let (result, _) = hurt(&line, 0, kill);
+        let (result, _) = disturbed_run(&line, 0, kill);
         assert_eq!(result["end"]["how"], "completed", "{kind}: {result}");
         assert_eq!(result["totals"]["reconnects"], 4, "{kind}: {result}");
         assert_eq!(errors(&result), 4, "{kind}: {result}");
-        // The interrupted transactions are repeated, and nothing counts twice.
+        // Interrupted transactions are repeated, and nothing is counted twice.
         assert_eq!(result["totals"]["retries"], 4, "{kind}: {result}");
     }
 }
 
 #[test]
-fn more_sessions_than_the_server_takes() {
+fn reports_more_sessions_than_the_server_accepts() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let arguments: &[&str] = match kind {
             Kind::Postgres => &["-c", "max_connections=12"],
@@ -321,7 +323,7 @@ fn more_sessions_than_the_server_takes() {
         ];
         let reported = texts.iter().any(|text| output.stderr.contains(text));
         assert!(reported, "{kind}: {output:?}");
-        // The server has its connections back.
+        // The server's connections are free again.
         dyno(&format!(
             "run oltp_point_select {table} -c 4 --events 9 --warmup 0"
         ))

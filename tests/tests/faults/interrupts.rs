@@ -1,4 +1,4 @@
-//! Ctrl-C: its effect, its delay, and Dyno's output.
+//! Ctrl-C: what it does, how soon, and what Dyno prints.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -28,15 +28,15 @@ fn await_file(path: &Path) {
     }
 }
 
-/// Interrupts it once; it must end long before its work would.
+/// Interrupts a command once. It must end long before its work would.
 fn interrupted(running: Running) -> Output {
     running.signal(libc::SIGINT);
     sound(running.finish(Duration::from_secs(20)))
 }
 
 #[test]
-fn a_load_of_sysbenchs_command_line_ends_at_the_first_one() {
-    // Two threads load in parallel, or one in the main state.
+fn the_first_interrupt_ends_a_load_of_dyno_sysbench() {
+    // Two threads load in parallel, or the main state loads alone.
     for (kind, threads) in [
         (Kind::Mariadb, 2),
         (Kind::Mysql, 2),
@@ -54,7 +54,7 @@ fn a_load_of_sysbenchs_command_line_ends_at_the_first_one() {
 }
 
 #[test]
-fn a_scripts_own_command_that_waits_for_the_server_ends_at_the_first_one() {
+fn the_first_interrupt_ends_a_script_command_that_waits() {
     for (kind, sleep) in [
         (Kind::Mysql, "SELECT SLEEP(300)"),
         (Kind::Postgres, "SELECT pg_sleep(300)"),
@@ -101,7 +101,7 @@ fn a_command_that_computes_in_all_sessions_was_stopped_and_did_not_fail() {
 }
 
 #[test]
-fn the_first_one_is_answered_while_a_script_computes() {
+fn acknowledges_the_first_interrupt_while_a_script_computes() {
     let folder = tempfile::tempdir().unwrap();
     let (script, mark) = (folder.path().join("loop.lua"), folder.path().join("mark"));
     let text = format!(
@@ -161,9 +161,9 @@ fn an_interrupted_sysbench_run_reports_the_interruption() {
     assert!(!whole.stderr.contains("interrupted"), "{whole:?}");
 }
 
-/// No work has started that needs a grace.
+/// There is no grace, because no work has started.
 #[test]
-fn a_server_that_does_not_greet_is_not_waited_for_after_the_first_one() {
+fn the_first_interrupt_ends_the_wait_for_a_silent_server() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let target = format!("mysql://x@127.0.0.1:{port}/b?connect_timeout=60");
@@ -183,7 +183,7 @@ fn a_server_that_does_not_greet_is_not_waited_for_after_the_first_one() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_a_run_unless_that_is_ignored() {
+fn a_closed_terminal_ends_a_run_unless_sighup_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("event.lua");
     fs::write(&script, "function event() dyno.sleep(0.01) end\n").unwrap();

@@ -1,5 +1,5 @@
-//! Bad input, failures and bad servers: a clear message or a counted error, the figures up to that
-//! point, a meaningful exit status, no panic and no hang.
+//! Bad input, failures, and bad servers. Dyno prints a clear message or counts an error, reports
+//! the figures up to that point, exits with a meaningful status, and never panics or hangs.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! The number of copies of a password in the memory of a process that uses it.
+//! Counts the copies of a password in the memory of a process that uses it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ fn copies(pid: u32) -> usize {
             .unwrap();
         let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
         let mut bytes = vec![0; (address(to) - address(from)) as usize];
-        // Regions come and go while the process runs.
+        // Regions may disappear while the process runs.
         let read = memory.read_at(&mut bytes, address(from)).unwrap_or(0);
         found += bytes[..read]
             .windows(SECRET.len())
@@ -36,7 +36,7 @@ fn copies(pid: u32) -> usize {
     found
 }
 
-/// Waits until the sessions work: the script then creates a file.
+/// Waits until the sessions work, which is when the script creates a file.
 fn at_work(child: &mut Child, sign: &Path) {
     for _ in 0..600 {
         if sign.exists() {
@@ -86,7 +86,7 @@ fn a_password_is_in_memory_once_and_not_on_the_command_line() {
         for (line, environment, bound) in [
             (format!("{run} --target {url}"), false, 1),
             (sysbench, false, 1),
-            // The kernel exposes the environment, and keeps it.
+            // The kernel exposes the environment and keeps a copy of it.
             (format!("{run} --target {by_variable}"), true, 2),
         ] {
             let _ = fs::remove_file(&sign);

@@ -1,4 +1,4 @@
-//! The process in its environment: signals, descriptors, pipes, files.
+//! Dyno and its environment: signals, descriptors, pipes, files.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use dyno_tests::{Database, Kind, Output};
 
 use crate::common::{LIMIT, command, dyno, has, sound};
 
-/// Runs it under a shell with some setup first.
+/// Runs Dyno in a shell, after some setup.
 fn shell(before: &str, line: &str) -> Output {
     let dyno = dyno_path();
     let script = format!("{before}; exec {} {line}", dyno.display());
@@ -98,7 +98,7 @@ fn a_temporary_database_is_gone_afterwards() {
         ),
         (format!("run {slow} -t 600s --warmup 0 --grace 1s"), 1),
     ];
-    // As soon as there is a run, and while it is loading or running.
+    // Once as soon as there is a run, and once while it is loading or running.
     let lines = lines.iter().flat_map(|line| [(line, 0), (line, 1000)]);
     for ((line, signals), ms) in lines {
         let home = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn a_temporary_database_is_gone_afterwards() {
 }
 
 #[test]
-fn a_second_interruption_ends_it_at_once() {
+fn a_second_interrupt_ends_a_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::new(Kind::Postgres);
     let script = folder.path().join("slow.lua");
@@ -134,7 +134,7 @@ fn a_second_interruption_ends_it_at_once() {
     let output = interrupted(&line, 2, SECOND);
     assert!(matches!(output.status.code(), Some(1 | 130)), "{output:?}");
     has(&output, &["unfinished", "interrupted"]);
-    // A script that blocks its worker cannot be asked; the process ends anyway.
+    // A script that blocks its worker cannot be asked to stop; the process must end anyway.
     let block = folder.path().join("block.lua");
     fs::write(&block, "function event() while true do end end").unwrap();
     let line = format!("run {} -t 600s --warmup 0 --grace 500s", block.display());
@@ -160,7 +160,7 @@ fn an_interrupted_load_fails_and_can_be_cleaned_up() {
 }
 
 #[test]
-fn too_few_descriptors() {
+fn refuses_a_run_with_too_few_descriptors() {
     let database = Database::new(Kind::Mariadb);
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");
@@ -183,7 +183,7 @@ fn too_few_descriptors() {
 }
 
 #[test]
-fn a_server_of_many_processes_is_observed_where_few_files_may_be_open() {
+fn observes_many_processes_with_few_descriptors() {
     let database = Database::new(Kind::Postgres);
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");
@@ -205,7 +205,7 @@ fn a_server_of_many_processes_is_observed_where_few_files_may_be_open() {
 }
 
 #[test]
-fn closed_and_full_outputs() {
+fn survives_closed_and_full_outputs() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("empty.lua");
     fs::write(&script, "function event() end").unwrap();
@@ -234,7 +234,7 @@ fn closed_and_full_outputs() {
 }
 
 #[test]
-fn a_file_for_the_result_is_tried_before_the_run() {
+fn checks_that_the_output_file_is_writable_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("mark.lua");
     let mark = folder.path().join("ran");
@@ -258,10 +258,10 @@ fn a_file_for_the_result_is_tried_before_the_run() {
 }
 
 #[test]
-fn a_temporary_database_that_finds_no_room() {
+fn reports_a_full_disk_for_the_temporary_database() {
     let output = shell("export TMPDIR=/no/such/folder", "run oltp_point_select").failure(1);
     has(&output, &["cannot make a folder for a temporary database"]);
-    // A file size limit replaces a full disk, which tests cannot rely on creating.
+    // A file size limit stands in for a full disk, which a test may not be able to create.
     let home = tempfile::tempdir().unwrap();
     let before = format!(
         "export TMPDIR={}; trap '' XFSZ; ulimit -f 512",
@@ -285,8 +285,8 @@ fn refuses_arguments_that_are_not_utf_8() {
 }
 
 #[test]
-fn colours_are_for_terminals_that_want_them() {
-    // `script` gives the run a terminal.
+fn prints_colours_only_to_terminals() {
+    // The program `script` gives the run a terminal.
     let line = format!(
         "{} run oltp_point_select -t 1s --warmup 0 -q",
         dyno_path().display()

@@ -1,4 +1,4 @@
-//! Impossible requests are refused with the reason and a suggestion.
+//! Dyno refuses what cannot work, with the reason and a suggestion.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn refused(line: &str, status: i32, texts: &[&str]) {
 }
 
 #[test]
-fn servers_that_cannot_be_reached() {
+fn refuses_unreachable_servers() {
     for scheme in ["mysql", "postgres"] {
         let run = |url: &str| format!("run oltp_point_select --target {url} {SHORT}");
         refused(
@@ -36,7 +36,7 @@ fn servers_that_cannot_be_reached() {
 }
 
 #[test]
-fn accounts_and_databases_that_do_not_exist() {
+fn refuses_missing_accounts_and_databases() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let server = &database.server;
@@ -55,7 +55,7 @@ fn accounts_and_databases_that_do_not_exist() {
 }
 
 #[test]
-fn tables_that_are_missing_or_there_already() {
+fn refuses_missing_and_existing_tables() {
     for kind in Kind::ALL {
         let database = Database::new(kind);
         let line = |command: &str, more: &str| {
@@ -72,7 +72,7 @@ fn tables_that_are_missing_or_there_already() {
         for sessions in [1, 4] {
             let sessions = format!("-c {sessions} --tables 4");
             dyno(&line("prepare", &sessions)).success();
-            // A session that fails must not leave the others waiting for it.
+            // The other sessions must not wait for a session that has failed.
             refused(
                 &line("prepare", &sessions),
                 1,
@@ -111,7 +111,7 @@ fn foreign_tables_are_neither_dropped_nor_written_into() {
                 assert_eq!(rows, "x", "{line}");
             }
         }
-        // A view, and a table with an additional column.
+        // A view, and a table that has an additional column.
         let database = Database::new(kind);
         let line = format!("cleanup oltp_point_select --target {}", database.url());
         database.execute("CREATE VIEW sbtest1 AS SELECT 1 AS id, 2 AS k, 3 AS c, 4 AS pad");
@@ -144,7 +144,7 @@ fn tables_of_another_schema_are_not_dropped() {
 }
 
 #[test]
-fn scripts_that_cannot_run() {
+fn refuses_scripts_that_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -177,11 +177,11 @@ fn scripts_that_cannot_run() {
         let first = &texts[..1];
         refused(&format!("sysbench {script} --time=1 run"), 1, first);
     }
-    // Work before the error is reported.
+    // The script works before it reports the error.
     let output = dyno(&format!("run {event} {SHORT} --json -q")).failure(1);
     let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(result["totals"]["events"], 7, "{result}");
-    // A temporary database of the run is dropped in any case.
+    // The temporary database of the run must be dropped in any case.
     let mut temporary = crate::common::command(&format!("run {event} {SHORT}"));
     let home = tempfile::tempdir().unwrap();
     temporary.env("TMPDIR", home.path());
@@ -258,7 +258,7 @@ fn refuses_meaningless_options() {
     ] {
         refused(line, 2, texts);
     }
-    // A script that declares no options takes any; a typo is reported anyway.
+    // A script that declares no options accepts any; a typo must be reported anyway.
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("any.lua");
     fs::write(&script, "function event() end").unwrap();
@@ -278,7 +278,7 @@ fn refuses_meaningless_options() {
 #[test]
 fn refuses_a_server_without_the_required_tls() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
-        // Started without a certificate.
+        // Start a server without a certificate.
         let private = dyno_tests::start_private_server(kind);
         let database = if kind == Kind::Postgres {
             "postgres"
@@ -316,18 +316,18 @@ fn reports_numbers_that_are_too_large_with_their_bound() {
     ] {
         let output = dyno(options);
         assert!(!output.status.success(), "{output:?}");
-        let said = output.stdout + &output.stderr;
+        let printed = output.stdout + &output.stderr;
         let given = options
             .split([' ', '='])
             .find(|word| word.len() > 9 && word.parse::<u64>().is_ok());
         for part in [given.unwrap(), &most.to_string()] {
-            assert!(said.contains(part), "{options}: {said}");
+            assert!(printed.contains(part), "{options}: {printed}");
         }
     }
 }
 
 #[test]
-fn a_statement_that_is_denied_ends_its_session_and_is_neither_ignored_nor_of_unknown_end() {
+fn a_denied_statement_ends_its_session_and_is_not_ignored() {
     let database = Database::new(Kind::Mariadb);
     let name = &database.name;
     database.execute("CREATE TABLE a (id INT PRIMARY KEY, v INT)");

@@ -1,4 +1,4 @@
-//! Results of real runs: the published form, exact limits, rates, endpoints, errors by code.
+//! Results of real runs: the published schema, exact limits, rates, endpoints, and errors by code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ fn count(value: &Value) -> u64 {
 }
 
 #[test]
-fn results_have_the_published_form() {
+fn results_match_the_published_schema() {
     let mut lines = vec!["run oltp_read_write --table-size 1000".to_owned()];
     let databases: Vec<_> = Kind::ALL.into_iter().map(prepared).collect();
     lines.extend(
@@ -41,7 +41,7 @@ fn results_have_the_published_form() {
 }
 
 #[test]
-fn a_number_of_events_is_kept_exactly() {
+fn runs_exactly_the_requested_number_of_events() {
     for kind in Kind::ALL {
         let (_database, table) = prepared(kind);
         for sessions in [1, 7, 32] {
@@ -59,8 +59,8 @@ fn keeps_a_rate_or_reports_the_backlog() {
     for kind in Kind::ALL {
         let (_database, table) = prepared(kind);
         let run = |more: &str| result(&format!("run oltp_point_select {table} --warmup 0 {more}"));
-        // The seed determines the arrivals, so their number comes from the plan and not from the
-        // clock.
+        // The seed determines the arrivals, so the expected number comes from the plan and not from
+        // the clock.
         let kept = run("-c 4 -t 3s --rate 100/s --arrivals constant");
         let events = count(&kept["totals"]["events"]);
         assert!((295..=300).contains(&events), "{kind}: {kept}");
@@ -120,7 +120,7 @@ fn endpoints_share_the_sessions() {
         endpoints.iter().all(|e| count(&e["queries"]) > 0),
         "{result}"
     );
-    // Without a host, a socket means only the socket.
+    // Without a host, only the socket is used.
     let lone = format!("mysql://root@localhost/{name}?socket={local}");
     let line = format!("run oltp_point_select --target {lone} --table-size 100 -c 2");
     let result = crate::common::result(&format!("{line} --events 10 --warmup 0"));
@@ -183,7 +183,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
             (events..=events + unfinished).contains(&rows),
             "{kind}: {rows}, {ran}"
         );
-        // With none to ignore, it ends at the first.
+        // If no error is ignored, the first one ends the run.
         let output = dyno(&format!("{line} --ignore-errors none --json -q")).failure(1);
         let ended: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(
@@ -193,7 +193,7 @@ fn deadlocks_are_ignored_and_counted_by_code() {
     }
 }
 
-/// Mistakes and conflicts have the same names on every database, in scripts, the result and the
+/// A kind of error has the same name on every database, in scripts, in the result and in the
 /// summary.
 #[test]
 fn errors_are_of_the_same_kinds_on_all_databases() {

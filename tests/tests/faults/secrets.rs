@@ -1,4 +1,4 @@
-//! Passwords never appear, however they were passed.
+//! Passwords never appear, no matter how Dyno got them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use crate::common::{LIMIT, command, sound};
 
 const SECRET: &str = "c4naryWord";
 
-/// The same, percent-encoded as in a URL.
+/// The same password, percent-encoded as in a URL.
 const ENCODED: &str = "c4nary%57or%64";
 
 /// A user with a password, and a script that prints everything it can see.
@@ -64,7 +64,7 @@ impl Canary {
         format!("{scheme}://{name}{password}@127.0.0.1:{port}/{name}?{more}")
     }
 
-    /// Runs, and searches all output for the password.
+    /// Runs a command, and searches all of its output for the password.
     fn quiet(&self, command: &mut Command, status: i32) {
         let output = sound(run(command, LIMIT)).failure(status);
         let shown = format!("{}\n{}", output.stdout, output.stderr);
@@ -142,12 +142,12 @@ fn a_password_in_the_wrong_place_is_not_quoted() {
     ] {
         canary.quiet(&mut command(&line), 2);
     }
-    // Nor in the options shown of a script that takes any option.
+    // Nor in the options of a script that takes any option.
     let line = format!("run {script} --target {url} --events 9 --warmup 0 --db-password={SECRET}");
     for more in ["", " --plan", " --json"] {
         let mut command = command(&(line.clone() + more));
         let output = sound(run(&mut command, LIMIT)).success();
-        // The script gets it, and this one prints it; Dyno itself does not.
+        // The script gets the password, and this one prints it; Dyno itself does not.
         assert!(!output.stdout.contains(SECRET), "{}", output.stdout);
     }
 }
@@ -219,10 +219,10 @@ fn output_of_a_script_contains_no_password() {
         let mut command = command(line);
         command.env("CANARY_OF_TEST", SECRET);
         let output = sound(run(command.env("ENCODED_CANARY", ENCODED), LIMIT)).success();
-        let said = output.stdout + &output.stderr;
+        let printed = output.stdout + &output.stderr;
         assert!(
-            !said.contains(SECRET) && !said.contains(ENCODED),
-            "{line}:\n{said}"
+            !printed.contains(SECRET) && !printed.contains(ENCODED),
+            "{line}:\n{printed}"
         );
     }
     for path in [record.to_string(), report.display().to_string()] {
@@ -261,13 +261,13 @@ fn names_declared_by_a_script_contain_no_password() {
             let mut command = command(&format!("run {script} --target {target}{more}"));
             let output = run(command.env("CANARY_OF_TEST", SECRET), LIMIT);
             let output = sound(output).failure(1);
-            let said = format!("{}{}", output.stdout, output.stderr);
+            let printed = format!("{}{}", output.stdout, output.stderr);
             let why = format!("the {what} '");
             assert!(
-                said.contains(&why) && said.contains("has a password in"),
-                "{said}"
+                printed.contains(&why) && printed.contains("has a password in"),
+                "{printed}"
             );
-            assert!(!said.contains(SECRET), "{said}");
+            assert!(!printed.contains(SECRET), "{printed}");
         }
     }
 }

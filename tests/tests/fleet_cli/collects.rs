@@ -1,4 +1,4 @@
-//! Runs assembled from the records of their agents.
+//! Runs that are put together from the records of their agents.
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn prepared(lab: &Lab) -> (Database, String) {
     (database, line)
 }
 
-/// The agents' files of a test.
+/// The files of the agents in a test.
 fn agent_files(lab: &Lab) -> Vec<PathBuf> {
     let entries = fs::read_dir(lab.path("state/dyno/agents")).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -52,7 +52,7 @@ fn agents_files_match_the_record() {
     let same = lab.dyno("fleet collect dyno.db:last --results other.db");
     has(&same.success(), &["match the record"]);
     assert!(!lab.path("other.db").exists());
-    // This fails for a changed record, even in a single interval.
+    // A collection fails if the record has changed, even in a single interval.
     let other_longest = "UPDATE interval SET max_ms = -max_ms WHERE number = 0";
     assert_eq!(rusqlite(&lab, other_longest), 1);
     let printed = lab.dyno("fleet collect last").failure(1);
@@ -68,7 +68,7 @@ fn agents_files_match_the_record() {
     assert!(changed > 0);
     let printed = lab.dyno("fleet collect last").failure(1);
     has(&printed, &["601 in the record, 600 in the files"]);
-    // Without the record, the files still have the whole run.
+    // Without the record, the agents' files still contain the whole run.
     let files = agent_files(&lab);
     let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
     let other = "--results other.db";
@@ -90,7 +90,7 @@ fn agents_files_match_the_record() {
 }
 
 #[test]
-fn a_run_whose_coordinator_was_killed_is_put_together() {
+fn collects_a_run_whose_coordinator_was_killed() {
     let lab = Lab::new();
     let (database, line) = prepared(&lab);
     let mut run = lab.start(&format!("{line} -t 60s --agents local:2"));
@@ -106,14 +106,14 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     wait_for_end(&agents, Duration::from_secs(30));
     let printed = lab.dyno("fleet collect last").failure(1);
     has(&printed, &["lost contact with the coordinator"]);
-    // A run is not collected twice, however it is named.
+    // A run cannot be collected twice, whichever way it is named.
     for run in ["last", "1", "2"] {
         let printed = lab.dyno(&format!("fleet collect {run}")).success();
         let already = ["already collected as run 2", "the files add up to it"];
         has(&printed, &already);
     }
     let run = last(&lab);
-    // Exactly the rows that agents wrote.
+    // Exactly the rows that the agents wrote.
     let rows: u64 = database
         .query_one("SELECT COUNT(*) FROM done")
         .parse()
@@ -124,10 +124,10 @@ fn a_run_whose_coordinator_was_killed_is_put_together() {
     assert_eq!(outcome, "refuse", "{evidence}");
     let intervals = run["intervals"].as_array().unwrap();
     assert!(intervals.len() >= 3, "{}", intervals.len());
-    // The observations of the host until then are there as well.
+    // What the host was observed to do until then is there as well.
     let facts = lab.dyno("show last --facts").success();
     has(&facts, &["collected: 2 of 2 agents' files", "kernel:"]);
-    // Files with more events than collected do not mean that the collection is complete.
+    // If the files have more events than were collected, the collection is not complete.
     let fewer = format!(
         "UPDATE run SET summary = replace(summary, ':{rows},', ':{},') WHERE id = 2",
         rows - 1
@@ -170,7 +170,7 @@ fn a_killed_agent_leaves_its_measurements() {
     }
 }
 
-/// Changes the results file of a test; returns the number of rows.
+/// Executes a statement on the results file and returns how many rows it changed.
 fn rusqlite(lab: &Lab, sql: &str) -> usize {
     let file = rusqlite::Connection::open(lab.path("dyno.db")).unwrap();
     file.execute(sql, []).unwrap()

@@ -8,7 +8,7 @@ use dyno_core::Clock;
 pub(super) use dyno_tests::own_servers::{Lab, has};
 use serde_json::Value;
 
-/// The time limit of a command on a busy machine.
+/// How long a command may take on a busy machine.
 pub(super) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Writes a file into the folder of a test, and returns its path.
@@ -22,7 +22,7 @@ pub(super) fn last(lab: &Lab) -> Value {
     serde_json::from_str(&shown.stdout).unwrap()
 }
 
-/// The outcome and the evidence of a run's check `agents`.
+/// The outcome and the evidence of the check `agents`.
 pub(super) fn agents_check(run: &Value) -> (String, String) {
     let findings = run["findings"].as_array().unwrap();
     let found = findings
@@ -33,7 +33,7 @@ pub(super) fn agents_check(run: &Value) -> (String, String) {
     (text("outcome"), text("evidence"))
 }
 
-/// The pids of a process's children with this word in the command line.
+/// The child processes whose command line contains this word, as pids.
 pub(super) fn children(parent: u32, word: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {

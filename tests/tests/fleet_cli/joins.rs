@@ -1,4 +1,4 @@
-//! Agents that join over the user's NATS server with TLS; and an observer on the server's host.
+//! Agents that join over the user's own NATS server with TLS, and an observer on the server's host.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -10,13 +10,13 @@ use dyno_tests::{Database, Kind};
 
 use super::common::{LIMIT, Lab, agents_check, children, has, last, signal, wait_for_end};
 
-/// A port that was free a moment ago.
+/// A port that was free just now.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// A NATS server with keys for these agents, and a self-signed certificate.
+/// A NATS server with keys for these agents and a self-signed certificate.
 fn bus(lab: &Lab, port: u16, agents: &str) -> Running {
     let certificate = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
                        -addext subjectAltName=IP:127.0.0.1 \
@@ -75,7 +75,7 @@ fn agents_that_join_make_one_run_and_end() {
     let run = last(&lab);
     assert_eq!(run["agents"][1]["sessions"], 4);
     assert_ne!(agents_check(&run).0, "refuse");
-    // A key is valid only for its own agent.
+    // A key is valid for one agent only.
     let wrong = lab.dyno(&format!(
         "agent --join {url} --name gen1 --key cert.pem --ca cert.pem --wait 2s"
     ));
@@ -127,10 +127,10 @@ fn an_observer_next_to_the_server_reports_its_process_and_host() {
             let key = format!("\"{name}\"");
             exported.stdout.matches(&key).count()
         };
-        // This host sees the server as well, and does not report it twice.
+        // This host can observe the server as well, but must not report it a second time.
         assert_eq!(series("server.cpu.user"), 1, "{kind:?}");
         assert!(series("server.host.cpu.user") > 0, "{kind:?}");
-        // This gives the cost of a transaction on the server.
+        // These figures give the cost of a transaction on the server.
         let shown = last(&lab);
         let costs = shown["costs"].as_array().unwrap();
         let host = &shown["server_host"];
@@ -147,7 +147,7 @@ fn an_observer_next_to_the_server_reports_its_process_and_host() {
     }
 }
 
-/// Figures of a moment are not those of the run.
+/// Figures from one moment do not describe the run.
 #[test]
 fn reports_a_frozen_observer() {
     let lab = Lab::new();

@@ -9,7 +9,7 @@ use super::common::{
     LIMIT, Lab, agents_check, children, has, is_alive, last, signal, wait_for_end,
 };
 
-/// A run of three agents that is being measured, its agents, and its NATS server.
+/// A run with three agents in its measurement, its agents, and its NATS server.
 struct Started {
     run: Running,
     agents: Vec<i32>,
@@ -44,7 +44,7 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
     );
     wait_for_end(&agents, Duration::from_secs(10));
     wait_for_end(&nats, Duration::from_secs(10));
-    // The measurements before the loss are kept and refused.
+    // What was measured before the loss is kept, but refused.
     let run = last(&lab);
     assert!(run["totals"]["events"].as_u64().unwrap() > 0);
     let (outcome, evidence) = agents_check(&run);
@@ -56,7 +56,7 @@ fn an_agent_that_is_killed_fails_the_run_and_the_others_stop() {
     assert_eq!(run["agents"][1]["lost"], true);
     assert_eq!(run["agent_findings"][0]["kind"], "agent-lost");
     assert_eq!(run["verdict"], "refused");
-    // Nor does the killed agent leave a folder.
+    // The killed agent leaves no folder, either.
     let folder = format!("dyno-{}-", agents[1]);
     let names = std::fs::read_dir(std::env::temp_dir()).unwrap();
     let mut names = names.map(|one| one.unwrap().file_name().to_string_lossy().into_owned());
@@ -114,7 +114,7 @@ fn a_nats_server_that_is_killed_is_started_again_and_nothing_is_lost() {
     let run = last(&lab);
     assert_eq!(run["end"]["how"], "completed");
     assert_eq!(run["intervals"].as_array().unwrap().len(), 8);
-    // The reader must see it, but nothing is missing.
+    // The reader must be warned, but nothing is missing.
     assert_eq!(agents_check(&run).0, "pass");
     let findings = run["agent_findings"].as_array().unwrap();
     assert!(

@@ -1,5 +1,5 @@
-//! Runs with load from several processes: they equal a run of one process, and a clear result
-//! follows if an agent, its bus or its network is stopped, killed or cut off.
+//! Runs whose load comes from several processes. They must match a run of one process, and end with
+//! a clear result if an agent, its bus or its network is stopped, killed or cut off.
 
 mod collects;
 mod common;

@@ -1,4 +1,4 @@
-//! Agents on separate hosts, with cables that can be unplugged.
+//! Agents on separate hosts, whose cables can be unplugged.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -13,7 +13,8 @@ use dyno_tests::{Database, Kind, PrivateServer, start_private_server_with};
 use super::common::{LIMIT, Lab, agents_check, file, has, last, wait_for_end};
 use super::ssh::{INSERT, events, far_command};
 
-/// Two hosts, each with an sshd, and a database reached through the second host's cable.
+/// Two hosts, each with an sshd, and a database that is reached through the cable of the second
+/// host.
 struct Apart {
     lab: Lab,
     ssh: Ssh,
@@ -55,7 +56,7 @@ impl Apart {
         }
     }
 
-    /// Starts a run, and returns once it is being measured.
+    /// Starts a run, and returns once its measurement has begun.
     fn start(&self, events: u64, more: &str) -> Running {
         let (near, port) = (self.hosts[1].near(), self.server.port());
         let line = format!(
@@ -87,7 +88,7 @@ fn a_brief_network_failure_loses_nothing() {
         let apart = Apart::new();
         let running = apart.start(3600, "");
         apart.hosts[0].plug(false);
-        // TCP retransmits after 0.2 s, 0.6 s, 1.4 s, 3 s and 6.2 s: before 11 s of silence.
+        // TCP retransmits after 0.2 s, 0.6 s, 1.4 s, 3 s and 6.2 s, so before 11 s of silence.
         std::thread::sleep(Duration::from_secs(3));
         apart.hosts[0].plug(true);
         let printed = running.finish(LIMIT).success();
@@ -102,7 +103,7 @@ fn a_brief_network_failure_loses_nothing() {
         assert_eq!(apart.rows(), 3600);
         assert_eq!(run["agents"][0]["lost"], false);
         assert_ne!(agents_check(&run).0, "refuse");
-        // The reader sees when it was.
+        // The latencies show when it happened.
         let worst = run["response"]["max_ms"].as_f64().unwrap();
         assert!(worst >= 1_000.0, "{worst}");
     });
@@ -118,7 +119,7 @@ fn a_lasting_network_failure_fails_the_run_and_ends_the_agent() {
         apart.hosts[0].plug(false);
         let ended = running.finish(LIMIT).failure(1);
         has(&ended, &["gen1 was lost: no message for"]);
-        // Its end of the cable notices nothing.
+        // The agent at the other end of the cable notices nothing.
         wait_for_end(&agents, Duration::from_secs(60));
         let run = last(&apart.lab);
         assert_eq!(run["verdict"], "refused");
@@ -126,7 +127,7 @@ fn a_lasting_network_failure_fails_the_run_and_ends_the_agent() {
         assert_eq!(run["agents"][1]["lost"], false);
         let findings = run["agent_findings"].to_string();
         assert!(findings.contains("agent-lost"), "{findings}");
-        // gen1's work after the plug was pulled was never reported; gen2's was.
+        // What gen1 did after the cable was unplugged was never reported; what gen2 did was.
         let counted: u64 = events(&run).iter().sum();
         assert!(counted > 0 && counted <= apart.rows(), "{counted}");
     });

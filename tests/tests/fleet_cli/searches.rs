@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::common::{LIMIT, Lab, file};
 
-/// The script holds its worker for 20 ms per event: a load generator with one worker makes at most
-/// 50 events a second, whatever the server.
+/// The script blocks its worker for 20 ms per event, so a load generator with one worker makes at
+/// most 50 events a second on any server.
 const HELD: &str = "\
 local ffi = require('ffi')
 ffi.cdef('int poll(void *, unsigned long, int)')
@@ -34,8 +34,8 @@ fn searched(agents: u32) -> Value {
 }
 
 #[test]
-fn several_agents_find_a_rate_that_one_cannot_make() {
-    // The load generators mostly wait, so the searches do not disturb each other.
+fn several_agents_reach_a_rate_that_one_cannot() {
+    // The load generators mostly wait, so the searches do not disturb one another.
     let (one, four) = thread::scope(|scope| {
         let one = scope.spawn(|| searched(1));
         let four = searched(4);

@@ -52,13 +52,13 @@ impl Far {
         Running::start(&mut self.command(line))
     }
 
-    /// The agents, and other processes of Dyno's runs behind ssh.
+    /// The agents and other Dyno processes that the run started over ssh.
     fn started(&self) -> Vec<Process> {
         self.sshd.started(&dyno_path())
     }
 }
 
-/// `dyno` with a user's own ssh, which calls the program under test.
+/// A `dyno` command that uses the test's own ssh to start the program under test.
 pub(super) fn far_command(lab: &Lab, ssh: &Ssh, line: &str) -> Command {
     let mut command = lab.command(line);
     command.env("PATH", ssh.path());
@@ -68,7 +68,7 @@ pub(super) fn far_command(lab: &Lab, ssh: &Ssh, line: &str) -> Command {
     command
 }
 
-/// The table of `oltp_point_select`.
+/// Prepares the table of `oltp_point_select`.
 fn prepare(far: &Far, options: &str) {
     let line = format!("prepare oltp_point_select {options}");
     far.lab.dyno(&line).success();
@@ -78,7 +78,7 @@ fn pids(processes: &[Process]) -> Vec<i32> {
     processes.iter().map(|one| one.pid).collect()
 }
 
-/// Events per agent of a run.
+/// The events of each agent.
 pub(super) fn events(run: &Value) -> Vec<u64> {
     let agents = run["agents"].as_array().unwrap().iter();
     agents.map(|one| one["events"].as_u64().unwrap()).collect()
@@ -199,7 +199,7 @@ fn a_killed_coordinator_leaves_only_measurements() {
     running.signal(libc::SIGKILL);
     let _ = running.finish(LIMIT);
     wait_for_end(&pids(&left), Duration::from_secs(60));
-    // Each agent has kept a file, which is fetched by ssh.
+    // Each agent has kept a file, which is fetched over ssh.
     let printed = far.dyno("fleet collect last").failure(1);
     has(&printed, &["lost contact with the coordinator"]);
     let rows = database.query_one("SELECT COUNT(*) FROM done");
@@ -232,14 +232,14 @@ fn an_agent_does_not_wait_long_for_an_unreachable_one() {
     let waiting = far.started();
     running.signal(libc::SIGKILL);
     let _ = running.finish(LIMIT);
-    // With a coordinator that is only silent, the agents would wait a minute.
+    // If the coordinator were only silent, the agents would wait a minute.
     wait_for_end(&pids(&waiting), Duration::from_secs(40));
 }
 
 #[test]
-fn agents_that_a_busy_sshd_turns_away_come_again() {
+fn agents_that_a_busy_sshd_rejects_try_again() {
     let mut far = Far::new();
-    // Connections that have not logged in fill two places.
+    // Connections that have not logged in yet occupy two slots.
     let narrow = Sshd::start_with(&far.ssh, &["MaxStartups=2:100:2"]);
     for name in ["busy1", "busy2", "busy3", "busy4"] {
         far.ssh.add_host(name, narrow.address(), &[]);
@@ -273,17 +273,17 @@ fn reports_ssh_errors_verbatim_with_advice() {
     let run = format!("run oltp_point_select {options} -c 2 -t 1s --calibrate never");
     let dyno = dyno_path().display().to_string();
     let by_hand = |host: &str| format!("try `ssh -o BatchMode=yes {host} {dyno} --version`");
-    for (host, said) in [
+    for (host, error) in [
         ("away", "Connection refused"),
         ("closed", "Permission denied (publickey)"),
         ("strange", "Host key verification failed"),
     ] {
         let output = far.dyno(&format!("{run} --agents ssh:gen2,ssh:{host}"));
         let ended = format!("agent {host} has ended (exit status: 255: ");
-        has(&output.failure(1), &[&ended, said, &by_hand(host)]);
+        has(&output.failure(1), &[&ended, error, &by_hand(host)]);
         let output = far.dyno(&format!("{run} --server-agent ssh:{host}"));
         let ended = format!("({host}) did not start: exit status: 255: ");
-        has(&output.failure(1), &[&ended, said, &by_hand(host)]);
+        has(&output.failure(1), &[&ended, error, &by_hand(host)]);
     }
     let output = far.dyno(&format!("{run} --agents ssh:narrow"));
     let expected = [
@@ -299,14 +299,14 @@ fn reports_ssh_errors_verbatim_with_advice() {
     let output = far.dyno(&format!("{run} --server-agent ssh:gen1 {none}"));
     let ended = "(gen1) did not start: exit status: 127: ";
     has(&output.failure(1), &[ended, "no-dyno-here: ", install]);
-    // The agent that was able to start was stopped each time.
+    // The agent that could start was stopped each time.
     wait_for_end(&pids(&far.started()), Duration::from_secs(60));
 }
 
 #[test]
-fn a_host_that_does_not_answer_is_not_waited_for_long() {
+fn does_not_wait_long_for_a_silent_host() {
     let mut far = Far::new();
-    // The kernel accepts connections, but nothing is ever sent.
+    // The kernel accepts connections, but nobody ever answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     far.ssh
         .add_host("silent", silent.local_addr().unwrap(), &[]);
@@ -356,7 +356,7 @@ fn starts_an_observer_next_to_the_server_by_ssh() {
 }
 
 #[test]
-fn a_connection_that_is_shared_keeps_no_port_of_a_run() {
+fn a_shared_ssh_connection_frees_the_ports_of_a_run() {
     let mut far = Far::new();
     let shared = [
         "ControlMaster auto",
@@ -394,7 +394,7 @@ fn a_connection_that_is_shared_keeps_no_port_of_a_run() {
 }
 
 #[test]
-fn a_long_way_to_an_agent_is_a_doubt_about_its_clock_and_nothing_else() {
+fn a_slow_link_to_an_agent_only_raises_doubt_about_its_clock() {
     let mut far = Far::new();
     let way = SlowWay::to(far.sshd.address(), Duration::from_millis(15));
     far.ssh.add_host("distant", way.address(), &[]);
@@ -409,7 +409,7 @@ fn a_long_way_to_an_agent_is_a_doubt_about_its_clock_and_nothing_else() {
     .success();
     let run = last(&far.lab);
     let bound = |number: usize| run["agents"][number]["clock"]["bound_ms"].as_f64().unwrap();
-    // Half of the round-trip time.
+    // The bound is half of the round-trip time.
     assert!(bound(1) >= 15.0 && bound(0) < bound(1), "{run:#}");
     let (outcome, evidence) = agents_check(&run);
     assert_eq!(outcome, "doubt", "{evidence}");

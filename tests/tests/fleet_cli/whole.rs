@@ -1,4 +1,4 @@
-//! Agents together do the same work as one load generator.
+//! Agents together do the same work as one load generator does.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::{Lab, agents_check, file, has, last};
 
-/// Each session runs a fixed number of events with separate random numbers, whatever else runs.
+/// Each session runs a fixed number of events with its own random numbers, whatever else runs.
 const FIXED: &str = "\
 local ffi = require('ffi')
 local con
@@ -25,7 +25,7 @@ function thread_run(tid)
 end
 ";
 
-/// The sessions' statements, and how often each was sent.
+/// Runs `work` and returns the statements of the sessions, and how often each was sent.
 fn statements(server: &LoggingServer, work: impl FnOnce()) -> BTreeMap<String, u64> {
     let sql = "SELECT argument FROM mysql.general_log WHERE argument LIKE '%/* did */%' AND \
                user_host LIKE 'oracle[%' AND command_type = 'Query'";
@@ -97,7 +97,7 @@ fn sums_of_agents_match_the_run_and_the_server() {
             .map(|agent| agent["events"].as_u64().unwrap())
             .collect();
         assert_eq!(events.iter().sum::<u64>(), 1500, "{events:?}");
-        // Events that ended after an agent's last interval are only in the totals.
+        // Events that ended after the last interval of an agent are only in the totals.
         let in_grace = run["events_in_grace"].as_u64().unwrap();
         let intervals = run["intervals"].as_array().unwrap();
         let in_intervals: u64 = (intervals.iter())
@@ -131,7 +131,7 @@ fn shows_the_output_of_scripts() {
     }
 }
 
-/// The events of all agents' series, which have rates at the ends of intervals.
+/// The events in all agents' series, which have the rates at the ends of intervals.
 fn in_series(lab: &Lab, intervals: &[Value]) -> u64 {
     let exported = lab.dyno("export last --format json").success();
     let exported: Value = serde_json::from_str(&exported.stdout).unwrap();
@@ -169,7 +169,7 @@ fn shares_can_follow_measured_capacity() {
         values.collect()
     };
     let (fractions, sessions) = (of("fraction"), of("sessions"));
-    // Two processes on the same cores have about the same ceiling.
+    // Two processes on the same cores have about the same ceiling as one.
     assert!(
         fractions.iter().all(|share| (0.2..0.8).contains(share)),
         "{fractions:?}"
@@ -197,7 +197,7 @@ fn shares_can_follow_measured_capacity() {
 fn latencies_of_agents_are_merged_and_not_averaged() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    // One session in four takes 30 ms, the others 1 ms: the third quartile is in between.
+    // One session in four takes 30 ms, the others 1 ms, so the third quartile is in between.
     let script = file(
         &lab,
         "slow.lua",

@@ -1,4 +1,5 @@
-//! `dyno lab bundle`: the archive repeats an experiment, and has no other runs and no password.
+//! `dyno lab bundle`: the archive can repeat an experiment, and contains no other runs and no
+//! password.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 const SECRET: &str = "c4naryWord";
 
-/// An experiment with a script, which loads a module.
+/// An experiment whose script loads a module.
 const FILE: &str = "# before: mysql://bench:c4naryWord@db1/bench
 experiment = 1
 question = 'How do sessions scale?'
@@ -44,7 +45,7 @@ function event() con:query(steps.read) end
 
 const MODULE: &str = "return { read = 'SELECT c FROM sbtest1 WHERE id = 1' }\n";
 
-/// The names of the files in an archive, after unpacking it to a new folder.
+/// Unpacks an archive to a new folder and returns the names of its files.
 fn unpacked(lab: &Lab, archive: &str, into: &Path) -> Vec<String> {
     fs::create_dir(into).unwrap();
     let tar = |action: &str| {
@@ -56,7 +57,7 @@ fn unpacked(lab: &Lab, archive: &str, into: &Path) -> Vec<String> {
     tar("-tzf").stdout.lines().map(str::to_owned).collect()
 }
 
-/// `dyno` in a folder.
+/// Runs `dyno` in a folder.
 fn dyno_in(lab: &Lab, folder: &Path, line: &str) -> Output {
     run(lab.command(line).current_dir(folder), LIMIT)
 }
@@ -68,7 +69,7 @@ fn contains(file: &Path, text: &str) -> bool {
         .any(|part| part == text.as_bytes())
 }
 
-/// A folder in which the experiment and another run were recorded.
+/// A folder in which the experiment and one more run were recorded.
 fn recorded() -> Lab {
     let lab = Lab::new();
     fs::create_dir(lab.path("scripts")).unwrap();
@@ -94,9 +95,9 @@ fn count(file: &Path, table: &str) -> i64 {
 #[test]
 fn an_archive_repeats_its_experiment_elsewhere() {
     let lab = recorded();
-    let said = lab.dyno("lab bundle scaling.toml").success();
+    let output = lab.dyno("lab bundle scaling.toml").success();
     has(
-        &said,
+        &output,
         &["scaling.tar.gz: ", "2 scripts, dyno.db with 2 runs"],
     );
     has(
@@ -121,7 +122,7 @@ fn an_archive_repeats_its_experiment_elsewhere() {
             assert!(!contains(&there.join(name), text), "{name}: {text}");
         }
     }
-    // The user's results file has what the archive lacks.
+    // The user's results file contains what the archive must not.
     assert!(contains(&lab.path("dyno.db"), "foreign-note"));
 
     let folder = there.join("scaling");
@@ -149,12 +150,12 @@ fn an_archive_repeats_its_experiment_elsewhere() {
     }
 
     let words = |line: &str| line.strip_prefix("dyno ").unwrap().to_owned();
-    let said = dyno_in(&lab, &folder, &words(report)).success();
-    has(&said, &["How do sessions scale?", "2 of 2 trials done"]);
-    assert!(!said.stderr.contains("as it was"), "{}", said.stderr);
+    let output = dyno_in(&lab, &folder, &words(report)).success();
+    has(&output, &["How do sessions scale?", "2 of 2 trials done"]);
+    assert!(!output.stderr.contains("as it was"), "{}", output.stderr);
     assert!(folder.join("scaling.html").exists());
-    let said = dyno_in(&lab, &folder, &words(repeat)).success();
-    has(&said, &["all 2 trials done"]);
+    let output = dyno_in(&lab, &folder, &words(repeat)).success();
+    has(&output, &["all 2 trials done"]);
 }
 
 #[test]
@@ -190,8 +191,11 @@ fn the_password_of_a_server_is_not_in_an_archive() {
          --warmup 0s --repeats 1 --name guarded"
     ))
     .success();
-    let said = lab.dyno("lab bundle -o guarded.tgz").success();
-    has(&said, &["guarded.tgz: ", "0 scripts, dyno.db with 2 runs"]);
+    let output = lab.dyno("lab bundle -o guarded.tgz").success();
+    has(
+        &output,
+        &["guarded.tgz: ", "0 scripts, dyno.db with 2 runs"],
+    );
     let there: PathBuf = lab.path("there");
     let names = unpacked(&lab, "guarded.tgz", &there);
     assert_eq!(names.len(), 4, "{names:?}");

@@ -1,11 +1,11 @@
-//! Shared code of the tests of `dyno lab`.
+//! Code shared by the tests of `dyno lab`.
 
 use std::collections::BTreeMap;
 
 pub(super) use dyno_tests::own_servers::{Lab, has};
 use serde_json::Value;
 
-/// `dyno lab status` as JSON.
+/// Parses `dyno lab status`.
 pub(super) fn status(lab: &Lab, words: &str) -> Value {
     let printed = lab.dyno(&format!("lab status {words} --json")).success();
     serde_json::from_str(&printed.stdout).unwrap()

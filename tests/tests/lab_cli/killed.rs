@@ -1,4 +1,4 @@
-//! Experiments killed at any moment.
+//! Experiments that are killed at any moment.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use dyno_tests::{Database, Kind, start_private_server};
 
 use super::common::{Lab, has, runs_by_trial, status, write};
 
-/// The time limit of an experiment on a busy machine.
+/// How long an experiment may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Reproducible random times, in milliseconds.
@@ -16,7 +16,7 @@ impl Iterator for Instants {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        // Knuth's constants for a 64-bit linear congruential generator.
+        // Knuth's constants of a 64-bit linear congruential generator.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -71,7 +71,7 @@ fn a_matrix_killed_at_twenty_instants_has_each_trial_once() {
     let runs = runs_by_trial(&lab);
     assert_eq!(runs.len(), 12, "{runs:?}");
     assert!(runs.values().all(|count| *count == 1), "{runs:?}");
-    // Nothing is left to do, so nothing runs.
+    // All trials are done, so nothing runs.
     has(
         &lab.dyno("lab resume matrix.toml").success(),
         &["all 12 trials done"],
@@ -121,7 +121,7 @@ fn status_or_nothing(lab: &Lab) -> bool {
 }
 
 #[test]
-fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
+fn a_killed_experiments_servers_end_and_its_images_are_reused() {
     let lab = Lab::new();
     write(
         &lab,
@@ -155,7 +155,7 @@ fn servers_of_an_experiment_die_with_it_and_its_images_are_used_again() {
         (4, 4),
         "{runs:?}"
     );
-    // Neither a process nor an image remains.
+    // No process and no image is left.
     lab.wait_for_nobody();
     has(&lab.dyno("server list").success(), &["no servers"]);
 }

@@ -26,18 +26,18 @@ fn files_and_columns_are_encrypted_by_a_key_in_a_file_of_the_server() {
 }
 
 #[test]
-fn a_proxy_before_the_server_is_a_way_to_it() {
-    // Without HAProxy, an error comes before anything is started.
+fn loads_a_server_through_a_proxy() {
+    // Without HAProxy, the error comes before anything is started.
     let has_proxy = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
         .iter()
         .any(|path| std::path::Path::new(path).exists());
     if !has_proxy {
         let lab = Lab::new();
         let file = super::whole::experiments().join("proxy-and-price.toml");
-        let said = lab
+        let output = lab
             .dyno(&format!("lab run {} --scale trial", file.display()))
             .failure(2);
-        has(&said, &["install the package haproxy"]);
+        has(&output, &["install the package haproxy"]);
         assert!(!lab.servers().exists());
         return;
     }
@@ -54,7 +54,7 @@ fn a_proxy_before_the_server_is_a_way_to_it() {
 }
 
 #[test]
-fn libraries_that_a_server_was_to_load_first_are_looked_for() {
+fn checks_that_a_server_has_preloaded_its_libraries() {
     let lab = Lab::new();
     write(
         &lab,
@@ -65,8 +65,11 @@ fn libraries_that_a_server_was_to_load_first_are_looked_for() {
          [load]\nworkload = 'oltp_point_select'\ntime = '0.5s'\nwarmup = '0s'\n\
          [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1]\n",
     );
-    let said = lab.dyno("lab run preload.toml").failure(1);
-    has(&said, &["has not loaded libmissing.so.7, which LD_PRELOAD"]);
+    let output = lab.dyno("lab run preload.toml").failure(1);
+    has(
+        &output,
+        &["has not loaded libmissing.so.7, which LD_PRELOAD"],
+    );
 }
 
 /// A cheap experiment on SQLite.
@@ -94,7 +97,7 @@ repeats = 1
 ";
 
 #[test]
-fn plots_prices_and_laws_are_on_the_page() {
+fn the_report_has_plots_prices_and_scaling_laws() {
     let lab = Lab::new();
     let more = "[price]\ndate = 2026-01-01\nsmall = { on_demand = 0.1 }\n\
          large = { on_demand = 0.2, gb = 100, per_gb_month = 0.1 }\n\
@@ -106,9 +109,9 @@ fn plots_prices_and_laws_are_on_the_page() {
          [[plot]]\nkind = 'time'\nseries = 'data.nothing'\n";
     write(&lab, "small.toml", &(SMALL.to_owned() + more));
     lab.dyno("lab run small.toml").success();
-    let said = lab.dyno("lab report small.toml").success();
+    let output = lab.dyno("lab report small.toml").success();
     has(
-        &said,
+        &output,
         &[
             "Cost of a month, $",
             "Prices of 2026-01-01",
@@ -117,12 +120,12 @@ fn plots_prices_and_laws_are_on_the_page() {
             "no trial has a series 'data.nothing'",
         ],
     );
-    // A different price does not change the trials.
+    // Another price does not change the trials.
     let dearer = (SMALL.to_owned() + more).replace("on_demand = 0.1", "on_demand = 0.3");
     write(&lab, "small.toml", &dearer);
     has(&lab.dyno("lab report small.toml").success(), &["219.00"]);
     let page = std::fs::read_to_string(lab.path("small.html")).unwrap();
-    // Seconds, boxes, four panels over time, two ladders.
+    // Seconds, box plots, four panels over time, and two plots of ladders.
     for number in 1..=8 {
         assert!(
             page.contains(&format!("data-chart=\"plot-{number}\"")),
@@ -206,11 +209,12 @@ fn a_search_at_each_level_finds_the_limit_of_a_server_with_little_cpu() {
         let own = trials
             .find(|trial| trial["levels"]["cpus"] == level)
             .unwrap();
-        // The figures of the limit are recorded with the run, whatever runs keep by default.
+        // The figures that a limit needs are recorded with the run, whatever runs record by
+        // default.
         assert!(own["figures"][""]["p75"].is_number(), "{own}");
         own["figures"][""]["offered"].as_f64().unwrap()
     };
-    // Three times the CPU handles about three times the load on any CPU.
+    // With three times the CPU, the server handles about three times the load on any machine.
     let ratio = offered("third") / offered("tenth");
     assert!((1.8..5.0).contains(&ratio), "{ratio}: {report:#}");
     has(
@@ -237,9 +241,9 @@ fn trials_of_several_phases_have_a_row_for_each() {
          [[table]]\nkind = 'phases'\n",
     );
     lab.dyno("lab run steps.toml").success();
-    let said = lab.dyno("lab report steps.toml").success();
+    let output = lab.dyno("lab report steps.toml").success();
     has(
-        &said,
+        &output,
         &["Phases: rate", "first", "second", "l.i0", "l.i1", "1.00"],
     );
 }
@@ -277,17 +281,17 @@ fn reports_output_of_the_server_and_commands_during_the_load() {
         .skip(1)
         .map(|cell| cell.parse().unwrap())
         .collect();
-    // Nearly all executed statements are in its log.
+    // Nearly all statements that were executed are in its log.
     assert!(cells[1] > 0.0 && cells[2] > 100.0, "{slow}");
     assert!((90.0..101.0).contains(&cells[3]), "{slow}");
     lab.wait_for_nobody();
-    // A command that does not run during the whole load fails its trial.
+    // A command that does not run during the whole load makes its trial fail.
     let text = std::fs::read_to_string(lab.path("slow.toml")).unwrap();
     let text = text.replace(
         "sh -c 'while :; do date; sleep 0.01; done > {out}/times'",
         "false",
     );
     write(&lab, "short.toml", &text);
-    let said = lab.dyno("lab run short.toml").failure(1);
-    has(&said, &["the command 'false' ended immediately"]);
+    let output = lab.dyno("lab run short.toml").failure(1);
+    has(&output, &["the command 'false' ended immediately"]);
 }

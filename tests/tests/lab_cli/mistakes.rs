@@ -1,4 +1,4 @@
-//! Experiment files that are wrong, or cannot run here: reported before anything is started.
+//! Experiment files that are wrong or cannot run here are reported before anything is started.
 
 use super::common::{Lab, has, write};
 
@@ -81,15 +81,15 @@ fn reports_mistakes_with_their_position() {
     ] {
         assert!(FILE.contains(from), "{from}");
         write(&lab, "x.toml", &FILE.replace(from, to));
-        let said = lab.dyno("lab run x.toml").failure(2);
-        has(&said, &[expected]);
+        let output = lab.dyno("lab run x.toml").failure(2);
+        has(&output, &[expected]);
         assert!(!lab.path("dyno.db").exists(), "{from}");
         assert!(!lab.servers().exists(), "{from}");
     }
 }
 
 #[test]
-fn reports_slips_on_the_command_line() {
+fn reports_command_line_mistakes() {
     let lab = Lab::new();
     write(&lab, "x.toml", FILE);
     for (line, expected) in [
@@ -136,27 +136,27 @@ fn an_edited_file_reports_its_changes_and_continues_on_request() {
     lab.dyno("lab run e.toml").success();
     let more = text.replace("levels = [1, 2]", "levels = [1, 2, 3]");
     write(&lab, "e.toml", &more);
-    let said = lab.dyno("lab resume e.toml").failure(2);
+    let output = lab.dyno("lab resume e.toml").failure(2);
     has(
-        &said,
+        &output,
         &[
             "new: sessions=3",
             "2 of 3 trials are done",
             "--accept-changes",
         ],
     );
-    let said = lab.dyno("lab resume e.toml --accept-changes").success();
-    has(&said, &["2 of 3 trials done before", "all 3 trials done"]);
-    // A different time changes the trials.
+    let output = lab.dyno("lab resume e.toml --accept-changes").success();
+    has(&output, &["2 of 3 trials done before", "all 3 trials done"]);
+    // Another time changes the trials.
     write(&lab, "e.toml", &more.replace("'0.3s'", "'0.4s'"));
-    let said = lab.dyno("lab resume e.toml").failure(2);
+    let output = lab.dyno("lab resume e.toml").failure(2);
     has(
-        &said,
+        &output,
         &["changed in 3 trials: load.time", "0 of 3 trials are done"],
     );
 }
 
-/// An experiment on SQLite of two short trials, with this workload.
+/// An experiment on SQLite with two short trials of this workload.
 fn small(lab: &Lab, workload: &str, more: &str) -> String {
     format!(
         "experiment = 1\nquestion = '?'\n[server]\nurl = 'sqlite:{}'\n\
@@ -167,7 +167,7 @@ fn small(lab: &Lab, workload: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_module_that_changed_makes_other_trials() {
+fn a_changed_module_changes_the_trials() {
     let lab = Lab::new();
     let module = |statement: &str| {
         let text = format!("return {{ statement = '{statement}' }}\n");
@@ -184,15 +184,15 @@ fn a_module_that_changed_makes_other_trials() {
     write(&lab, "m.toml", &small(&lab, "with_module.lua", ""));
     lab.dyno("lab run m.toml").success();
     module("SELECT 2");
-    let said = lab.dyno("lab resume m.toml").failure(2);
+    let output = lab.dyno("lab resume m.toml").failure(2);
     has(
-        &said,
+        &output,
         &["0 of 2 trials are done", "changed in 2 trials: script"],
     );
 }
 
 #[test]
-fn a_report_is_by_the_claims_that_the_file_has_now() {
+fn a_report_uses_the_current_claims_of_the_file() {
     let lab = Lab::new();
     let script = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                   function event() con:query('SELECT 1') end\n";
@@ -210,11 +210,11 @@ fn a_report_is_by_the_claims_that_the_file_has_now() {
     write(&lab, "r.toml", &claim("1000"));
     has(&lab.dyno("lab report r.toml").success(), &["above 1000"]);
     write(&lab, "r.toml", &claim("1").replace("[1, 2]", "[1, 2, 3]"));
-    let said = lab.dyno("lab report r.toml").success();
-    has(&said, &["r.toml now defines other trials", "above 0.001"]);
+    let output = lab.dyno("lab report r.toml").success();
+    has(&output, &["r.toml now defines other trials", "above 0.001"]);
     write(&lab, "r.toml", "rubbish");
-    let said = lab.dyno("lab report r.toml").success();
-    has(&said, &["r.toml is no longer a valid experiment"]);
+    let output = lab.dyno("lab report r.toml").success();
+    has(&output, &["r.toml is no longer a valid experiment"]);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn refuses_endless_and_meaningless_experiments() {
         &lab.dyno("lab plan /dev/zero").failure(2),
         &["must be a text file"],
     );
-    // Its limits are printed before.
+    // The limits are printed first.
     let more = "[design]\nprecision = '1 %'\nmax_blocks = 12\nrerun_best = true\nbudget = '1m'\n";
     write(&lab, "x.toml", &(text + more));
     has(
@@ -270,7 +270,7 @@ fn one_results_file_is_run_by_one_process() {
     while !lab.path("dyno.db").exists() || !lab.dyno("lab status").stdout.contains("process") {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let said = lab.dyno("lab run a.toml --name other").failure(1);
-    has(&said, &["a is already running, in process"]);
+    let output = lab.dyno("lab run a.toml --name other").failure(1);
+    has(&output, &["a is already running, in process"]);
     drop(running);
 }

@@ -1,4 +1,4 @@
-//! `dyno lab`: experiments are planned, run, killed, resumed, reported and packed.
+//! `dyno lab`: plans, runs, kills, resumes, reports and packs experiments.
 
 mod bundle;
 mod common;

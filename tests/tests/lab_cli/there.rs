@@ -1,4 +1,5 @@
-//! Tables on running servers: used if they fit, dropped only by `--reload`.
+//! Tables that already exist on running servers are used if they fit, and dropped only by
+//! `--reload`.
 
 use rusqlite::Connection;
 
@@ -12,7 +13,7 @@ fn rows(lab: &Lab) -> (i64, bool) {
     read.unwrap()
 }
 
-/// A table with 100 rows that belongs to the user.
+/// Creates a table with 100 rows that belongs to the user.
 fn with_table() -> Lab {
     let lab = Lab::new();
     lab.dyno("prepare oltp_point_select --table-size=100 -T sqlite:u.db")
@@ -27,12 +28,12 @@ fn with_table() -> Lab {
 const LINE: &str = "oltp_point_select -T sqlite:u.db -t 0.2s --warmup 0s --repeats 1";
 
 #[test]
-fn tables_that_fit_are_used() {
+fn uses_existing_tables_that_fit() {
     let lab = with_table();
     let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100");
     has(&lab.dyno(&line).success(), &["all 2 trials done"]);
     assert_eq!(rows(&lab), (100, true));
-    // The user allows it.
+    // `--reload` permits it.
     let line = format!("{line} --name again --results other.db --reload");
     has(
         &lab.dyno(&line).success(),
@@ -42,7 +43,7 @@ fn tables_that_fit_are_used() {
 }
 
 #[test]
-fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
+fn refuses_to_drop_the_users_tables() {
     let lab = with_table();
     for (line, why) in [
         (
@@ -62,19 +63,19 @@ fn dropping_the_users_tables_is_refused_before_anything_is_touched() {
             "2 different data sets",
         ),
     ] {
-        let said = lab.dyno(&line).failure(2);
-        has(&said, &[why, "Nothing was touched; --reload"]);
+        let output = lab.dyno(&line).failure(2);
+        has(&output, &[why, "Nothing was touched; --reload"]);
         assert_eq!(rows(&lab), (100, true), "{line}");
     }
-    // `--reload` does not drop a foreign table either.
+    // `--reload` does not drop a table of another program, either.
     let there = Connection::open(lab.path("u.db")).unwrap();
     let mine = "ALTER TABLE sbtest1 ADD COLUMN mine INT";
     there.execute(mine, []).unwrap();
     for reload in ["", " --reload"] {
         let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100{reload}");
-        let said = lab.dyno(&line).failure(2);
+        let output = lab.dyno(&line).failure(2);
         has(
-            &said,
+            &output,
             &["it has a column mine", "Nothing was touched; rename"],
         );
         assert_eq!(rows(&lab), (100, true), "{line}");

@@ -1,4 +1,4 @@
-//! Experiments from file to report.
+//! Experiments from the file to the report.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ pub(crate) fn experiments() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../experiments")
 }
 
-/// Runs one of them at trial scale, and returns its report.
+/// Runs one of them with `--scale trial`, and returns its report.
 pub(crate) fn at_trial_scale(name: &str, trials: usize) -> String {
     let lab = Lab::new();
     let file = experiments().join(format!("{name}.toml"));
     let file = file.display();
-    let said = lab.dyno(&format!("lab run {file} --scale trial")).success();
-    has(&said, &[&format!("all {trials} trials done")]);
+    let output = lab.dyno(&format!("lab run {file} --scale trial")).success();
+    has(&output, &[&format!("all {trials} trials done")]);
     let runs = runs_by_trial(&lab);
     assert_eq!(
         (runs.len(), runs.values().sum::<usize>()),
@@ -69,14 +69,14 @@ fn every_experiment_can_be_planned_or_reports_what_is_missing() {
     let mut planned = 0;
     for file in experiments().read_dir().unwrap() {
         let file = file.unwrap().path();
-        // Some have a script next to them.
+        // Some experiments have a script in the same folder.
         if file.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
         let plan = lab.dyno(&format!("lab plan {} --scale laptop", file.display()));
         match plan.status.success() {
             true => planned += 1,
-            // Tools for some file systems may be missing.
+            // The tools for some file systems may be missing.
             false => assert!(
                 plan.stderr.contains("mkfs.") || plan.stderr.contains("package haproxy"),
                 "{}: {}",
@@ -117,8 +117,8 @@ fn an_experiment_on_a_real_server_answers_its_question() {
         ],
     );
     assert!(!lab.path("dyno.db").exists() && !lab.servers().exists());
-    let said = lab.dyno("lab run flush.toml").success();
-    has(&said, &["[12/12]", "all 12 trials done"]);
+    let output = lab.dyno("lab run flush.toml").success();
+    has(&output, &["[12/12]", "all 12 trials done"]);
     let state = status(&lab, "");
     let before = state["trials"][0]["done_before"].to_string();
     assert!(before.contains("data restored"), "{before}");
@@ -126,9 +126,9 @@ fn an_experiment_on_a_real_server_answers_its_question() {
         before.contains("SELECT @@GLOBAL.max_connect_errors gives"),
         "{before}"
     );
-    let said = lab.dyno("lab report --csv tables").success();
+    let output = lab.dyno("lab report --csv tables").success();
     has(
-        &said,
+        &output,
         &[
             "What does a sync per commit cost?",
             "12 of 12 trials done",
@@ -145,7 +145,7 @@ fn an_experiment_on_a_real_server_answers_its_question() {
 }
 
 #[test]
-fn a_setting_that_the_server_clamps_refuses_the_trial() {
+fn refuses_a_trial_if_the_server_clamps_a_setting() {
     let lab = Lab::new();
     write(
         &lab,
@@ -156,9 +156,9 @@ fn a_setting_that_the_server_clamps_refuses_the_trial() {
          [[factor]]\nname = 'cache'\napplies = 'start'\nsetting = 'table_open_cache'\n\
          levels = [1, 400]\n",
     );
-    let said = lab.dyno("lab run clamped.toml").failure(1);
+    let output = lab.dyno("lab run clamped.toml").failure(1);
     has(
-        &said,
+        &output,
         &["failed: cache=1", "the server has 10", "1 of 2 trials done"],
     );
     let state = status(&lab, "clamped.toml");
@@ -189,7 +189,7 @@ fn limits_and_file_systems_are_levels() {
          below = 0.5 }\n",
     );
     let run = lab.dyno("lab run size.toml").success();
-    // One image is loaded; the other place has a copy of it.
+    // One image is loaded, and the other place gets a copy of it.
     assert_eq!(
         run.stderr.matches("data loaded and kept").count(),
         1,

@@ -1,5 +1,5 @@
-//! Typing errors get a one-line answer: the mistake, the expected input, the closest match. Nothing
-//! is run, created or changed.
+//! Each mistake on the command line gets a one-line answer: what is wrong, what was expected, and
+//! the closest match. Nothing is run, created or changed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -449,7 +449,7 @@ fn each_mistake_is_answered_by_one_line() {
         "run oltp_point_select {tables} -t 1s --warmup 0 --calibrate never -q --factor memory=1G"
     ))
     .success();
-    // SQLite's readers leave their WAL index behind.
+    // SQLite leaves the WAL index of a reader behind.
     let own = |name: &str| !name.ends_with("-shm") && !name.ends_with("-wal");
     let files = || {
         let all = fs::read_dir(lab.path("")).unwrap();

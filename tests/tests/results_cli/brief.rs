@@ -4,7 +4,7 @@ use dyno_tests::Output;
 
 use crate::common::Lab;
 
-/// A run of a second on SQLite, shown at a width, or in a pipe without one.
+/// Runs for a second on SQLite and returns the summary, for a terminal of this width or for a pipe.
 fn shown(lab: &Lab, line: &str, columns: Option<&str>) -> Output {
     let mut command = lab.command(line);
     command.env("DYNO_VERBOSE", "0");
@@ -39,14 +39,14 @@ fn a_run_ends_with_its_figures_first() {
             "{label}: {output:?}"
         );
     }
-    // The number of lines about doubts depends on the host: other tests run at the same time.
+    // The number of doubts depends on the host, because other tests run at the same time.
     let place = |label: &str| lines.iter().position(|line| line.starts_with(label));
     let doubts = place("  durability").unwrap() - place("  ? doubtful").unwrap();
     assert!(lines.len() - doubts <= 11, "{output:?}");
     for line in &lines {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    // The same from the record, and a pipe folds no lines.
+    // `show` prints the same from the record, and a pipe folds no lines.
     let again = shown(&lab, "show", Some("80")).success();
     assert_eq!(again.stdout, output.stdout);
     let pipe = shown(&lab, "show", None).success();
@@ -56,7 +56,7 @@ fn a_run_ends_with_its_figures_first() {
         .find(|line| line.contains(" length: "))
         .unwrap();
     assert!(doubt.ends_with("precision of its mean."), "{pipe:?}");
-    // More on request.
+    // `-v` prints more.
     let full = shown(&lab, "show -v", Some("80")).success();
     assert!(full.stdout.contains("distribution"), "{full:?}");
     assert!(!again.stdout.contains("distribution"));

@@ -1,4 +1,4 @@
-//! The client's ceiling, and runs that know it.
+//! Measures the load generator's ceiling, and uses it in later runs.
 
 use dyno_tests::Kind;
 
@@ -25,7 +25,7 @@ fn a_calibration_is_used_by_the_runs_that_follow() {
         assert!(ceiling > 0.0 && made["cpu_us_per_event"].as_f64().unwrap() > 0.0);
         assert_eq!(made["sessions"], 2);
 
-        // It is known now, so a run need not calibrate again.
+        // The ceiling is now known, so a run does not calibrate again.
         let output = lab
             .dyno(&run.replace("-q --json", "--json=run.json"))
             .success();
@@ -41,7 +41,7 @@ fn a_calibration_is_used_by_the_runs_that_follow() {
             (kept - ceiling).abs() <= 0.1,
             "{kind}: {kept} for {ceiling}"
         );
-        // A different number of sessions needs a separate calibration.
+        // Another number of sessions needs its own calibration.
         let other = run
             .replace("-c 2", "-c 3")
             .replace("-q --json", "--json=run.json");

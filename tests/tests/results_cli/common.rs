@@ -1,4 +1,4 @@
-//! A folder for one test, where Dyno runs and writes its results file.
+//! A folder for one test, in which Dyno runs and writes its results file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The time limit of a command on a busy machine.
+/// How long a command may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
-/// Keeps a run short. A calibration would take seconds each.
+/// Keeps a run short. A calibration alone would take seconds.
 pub(crate) const SHORT: &str = "-t 2s --warmup 0 --calibrate never";
 
-/// The folder, with the default results file and a separate cache.
+/// The folder, with the default results file and its own cache.
 pub(crate) struct Lab {
     folder: TempDir,
 }
@@ -39,7 +39,7 @@ impl Lab {
         path.display().to_string()
     }
 
-    /// `dyno` in this folder, with arguments separated by blanks; `'…'` quotes blanks.
+    /// A `dyno` command in this folder. Blanks separate its arguments, except those in `'…'`.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         self.prepare(&mut command);
@@ -47,7 +47,7 @@ impl Lab {
         command
     }
 
-    /// Isolates a command in this folder from everything outside.
+    /// Isolates a command from everything outside this folder.
     pub(crate) fn prepare(&self, command: &mut Command) {
         command
             .current_dir(self.folder.path())
@@ -64,18 +64,18 @@ impl Lab {
         Running::start(&mut self.command(line))
     }
 
-    /// Runs a command that prints JSON.
+    /// Runs a command and parses the JSON that it prints.
     pub(crate) fn json(&self, line: &str) -> Value {
         let output = self.dyno(line).success();
         serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
     }
 
-    /// The rows of a query on the default results file, every field as text.
+    /// The rows of a query on the default results file, with every field as text.
     pub(crate) fn sql(&self, sql: &str) -> Vec<Vec<String>> {
         query(&self.path("dyno.db"), sql)
     }
 
-    /// The only field of a query on the results file, as a number.
+    /// The only field that a query on the results file returns, as a number.
     pub(crate) fn number(&self, sql: &str) -> f64 {
         let rows = self.sql(sql);
         let field = rows.first().and_then(|row| row.first());
@@ -84,7 +84,7 @@ impl Lab {
             .unwrap_or_else(|| panic!("{sql}: {rows:?}"))
     }
 
-    /// Creates a small SQLite database with the tables of `oltp_point_select`; returns Dyno's
+    /// Creates a small SQLite database with the tables of `oltp_point_select`, and returns Dyno's
     /// options for it.
     pub(crate) fn sqlite(&self) -> String {
         let target = "--target sqlite:small.db --table-size 1000".to_owned();
@@ -94,7 +94,7 @@ impl Lab {
     }
 }
 
-/// A database on a server with small tables of the OLTP workloads, and Dyno's options for them.
+/// Creates small tables of the OLTP workloads on a server; also returns Dyno's options for them.
 pub(crate) fn prepared(lab: &Lab, kind: Kind) -> (Database, String) {
     let database = Database::new(kind);
     let options = format!("--target {} --table-size 1000", database.url());
@@ -125,7 +125,7 @@ pub(crate) fn query(path: &Path, sql: &str) -> Vec<Vec<String>> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
-/// Returns itself if nothing in it indicates a bug.
+/// Returns the output unless something in it indicates a bug.
 pub(crate) fn sound(output: Output) -> Output {
     for text in [&output.stdout, &output.stderr] {
         assert!(
@@ -138,7 +138,7 @@ pub(crate) fn sound(output: Output) -> Output {
     output
 }
 
-/// Fails unless each of these texts is in one of the streams.
+/// Fails unless each of these texts is in one of the two streams.
 pub(crate) fn has(output: &Output, texts: &[&str]) {
     let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
     for text in texts {
@@ -146,7 +146,7 @@ pub(crate) fn has(output: &Output, texts: &[&str]) {
     }
 }
 
-/// Text without line breaks and indentation, which depend on the terminal's width.
+/// The text without line breaks and indentation, which depend on the width of the terminal.
 pub(crate) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -158,7 +158,7 @@ pub(crate) fn finding<'a>(result: &'a Value, check: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no finding of {check} in {result:#}"))
 }
 
-/// The worst outcome that is not waived, which must be the verdict.
+/// The worst outcome that is not waived: the verdict must be the same.
 pub(crate) fn worst(result: &Value) -> &'static str {
     let findings = result["findings"].as_array().unwrap();
     let counts = |outcome: &str| {

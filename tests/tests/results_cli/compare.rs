@@ -1,11 +1,11 @@
-//! Comparisons of runs.
+//! Compares runs.
 
 use dyno_tests::Kind;
 use serde_json::Value;
 
 use crate::common::{Lab, has, prepared};
 
-/// Long enough for intervals around ratios.
+/// Long enough to get intervals around the ratios.
 const LONGER: &str = "--warmup 0 --calibrate never -t 3s --interval 250ms -q";
 
 fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
@@ -64,7 +64,7 @@ fn repetitions_show_an_effect_and_the_declared_difference() {
     let events = metric(compared, "events");
     assert!(events["ratio"].as_f64().unwrap() < 0.6, "{events}");
     assert_eq!(compared["basis"], "BetweenRuns");
-    // The certainty depends on how quiet the machine is.
+    // How certain the result is depends on how quiet the machine is.
     let sure = events["p_corrected"].as_f64().is_some_and(|p| p < 0.05);
     assert_eq!(events["significant"], sure, "{events}");
     let differs = |comparison: &Value| {
@@ -84,7 +84,7 @@ fn repetitions_show_an_effect_and_the_declared_difference() {
         &lab.dyno("compare 1,2,3 4,5,6 --factor bogus").failure(2),
         &["no difference has this name or beginning", "option gap"],
     );
-    // The interval decides a limit.
+    // A limit is decided by the interval of the ratio.
     let decided = |limit: &str, inside: &dyn Fn(f64) -> bool| {
         let ends = ["low", "high"].map(|end| events[end].as_f64().is_some_and(inside));
         let output = lab.dyno(&format!("compare 1,2,3 4,5,6 --fail-if 'rate {limit}'"));
@@ -102,7 +102,7 @@ fn repetitions_show_an_effect_and_the_declared_difference() {
         &lab.dyno("compare 1 4 --fail-if 'rate < 100'").failure(2),
         &["is not a ratio", "0.95x"],
     );
-    // Several sides compared with the same base.
+    // Compare several runs with the same base.
     let several = lab.json("compare 1 2 4 --json");
     assert_eq!(several.as_array().unwrap().len(), 2);
     let file = lab.path("c.json").display().to_string();
@@ -115,7 +115,7 @@ fn repetitions_show_an_effect_and_the_declared_difference() {
 }
 
 #[test]
-fn other_workloads_are_refused() {
+fn refuses_to_compare_other_workloads() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for workload in ["oltp_point_select", "oltp_update_index"] {
@@ -149,7 +149,7 @@ fn other_workloads_are_refused() {
     );
 }
 
-/// The differences of the last two runs, as (what, base, new).
+/// The differences between the last two runs, as (what, base, new).
 fn differences(lab: &Lab) -> Vec<[String; 3]> {
     let runs = lab.number("SELECT max(id) FROM run");
     let compared = lab.json(&format!("compare {} {runs} --json", runs - 1.0));

@@ -1,4 +1,4 @@
-//! Whether a host and a server are suitable for measurements.
+//! `dyno doctor`: are the host and the server suitable for measurements?
 
 use dyno_tests::{Database, Kind};
 

@@ -1,4 +1,4 @@
-//! Export of runs for other programs and for readers.
+//! Exports runs for other programs and for readers.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use dyno_tests::schema::violations;
 use crate::common::{Lab, SHORT, has, prepared};
 
 #[test]
-fn a_run_leaves_in_every_format() {
+fn exports_a_run_in_every_format() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Mariadb);
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -c 2 -q"))
@@ -57,7 +57,7 @@ fn a_run_leaves_in_every_format() {
     has(&lab.dyno("export 7").failure(1), &["there is no run `7`"]);
 }
 
-/// Charts of the first run as files, and the names of all.
+/// Exports the charts of the first run as files, and lists their names.
 fn charts(lab: &Lab) {
     let output = lab.dyno("export 1 --format svg --chart over-time");
     let chart = output.success().stdout;
@@ -81,7 +81,7 @@ fn charts(lab: &Lab) {
 }
 
 #[test]
-fn runs_become_one_page() {
+fn reports_several_runs_on_one_page() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for note in ["base", "new"] {
@@ -110,7 +110,7 @@ fn runs_become_one_page() {
 }
 
 #[test]
-fn runs_comparisons_and_tables_become_markdown() {
+fn exports_runs_comparisons_and_tables_as_markdown() {
     let lab = Lab::new();
     let target = lab.sqlite();
     for memory in ["5G", "12G"] {
@@ -186,12 +186,12 @@ fn runs_are_selected_by_their_factors() {
         ))
         .success();
     }
-    let said = lab.dyno("show --where fs=xfs").success();
-    has(&said, &["fs=xfs, memory=5G", "fs=xfs, memory=12G"]);
-    assert!(!said.stdout.contains("zfs"), "{}", said.stdout);
-    let said = lab.dyno("compare --where fs=xfs").success();
-    has(&said, &["memory 12G", "memory 5G"]);
-    // Neither several runs nor none can be exported as one.
+    let output = lab.dyno("show --where fs=xfs").success();
+    has(&output, &["fs=xfs, memory=5G", "fs=xfs, memory=12G"]);
+    assert!(!output.stdout.contains("zfs"), "{}", output.stdout);
+    let output = lab.dyno("compare --where fs=xfs").success();
+    has(&output, &["memory 12G", "memory 5G"]);
+    // `export` takes exactly one run.
     has(&lab.dyno("export --where fs=xfs").failure(2), &["not 1, 2"]);
     has(
         &lab.dyno("export --where fs=ufs").failure(2),
@@ -219,7 +219,7 @@ fn runs_are_selected_by_their_factors() {
     };
     let selected = page("report --where fs=xfs");
     assert!(selected.contains("Against memory 5G") && !selected.contains("zfs"));
-    // On request, and by default if two factors vary.
+    // A table is printed on request, and by default if two factors vary.
     for line in ["report --rows memory --columns fs", "report 1 2 3 4"] {
         let page = page(line);
         assert!(page.contains("<section id=\"pivot\""), "{line}");

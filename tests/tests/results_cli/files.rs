@@ -1,4 +1,4 @@
-//! Unusable results files: nothing is overwritten, and no load starts.
+//! Results files that cannot be used: nothing is overwritten, and no load starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,8 +10,8 @@ use rusqlite::Connection;
 
 use crate::common::{LIMIT, Lab, SHORT, has, sound};
 
-/// A folder with a recorded run and a script that creates a file when it runs.
-fn furnished() -> (Lab, String) {
+/// A folder with a recorded run, and a script that creates a file when it runs.
+fn recorded_run_and_script() -> (Lab, String) {
     let lab = Lab::new();
     let target = lab.sqlite();
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -q"))
@@ -23,8 +23,8 @@ fn furnished() -> (Lab, String) {
 }
 
 #[test]
-fn other_files_are_left_unchanged() {
-    let (lab, script) = furnished();
+fn leaves_other_files_unchanged() {
+    let (lab, script) = recorded_run_and_script();
     let whole = fs::read(lab.path("dyno.db")).unwrap();
     fs::write(lab.path("short.db"), &whole[..5000]).unwrap();
     fs::write(lab.path("stump.db"), &whole[..50]).unwrap();
@@ -77,15 +77,15 @@ fn other_files_are_left_unchanged() {
 }
 
 #[test]
-fn a_run_without_a_place_for_its_record_does_not_begin() {
-    let (lab, script) = furnished();
+fn a_run_that_cannot_be_recorded_does_not_start() {
+    let (lab, script) = recorded_run_and_script();
     lab.file("text.db", "These are my notes.\n");
     let gone = lab.dyno("run oltp_point_select -t 1s --results no/such/dyno.db");
     has(
         &gone.failure(1),
         &["there is no folder no/such", "create it first"],
     );
-    // Without a target, a run creates tables: not even these.
+    // A run without a target creates tables, but must not do so here.
     let refused = lab
         .dyno("run oltp_point_select -t 1s --results text.db")
         .failure(1);
@@ -93,7 +93,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
         !format!("{refused:?}").contains("Creating table"),
         "{refused:?}"
     );
-    // An empty file belongs to no one.
+    // An empty file can be taken over.
     lab.file("empty.db", "");
     let show = lab.dyno("show --results empty.db").failure(1);
     has(&show, &["the file is empty"]);
@@ -104,7 +104,7 @@ fn a_run_without_a_place_for_its_record_does_not_begin() {
     lab.dyno("show --results empty.db").success();
 }
 
-/// Runs `dyno` as a user who owns none of the files.
+/// Runs `dyno` as a user who owns none of these files.
 fn as_nobody(lab: &Lab, dyno: &Path, line: &str) -> dyno_tests::Output {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
@@ -113,19 +113,19 @@ fn as_nobody(lab: &Lab, dyno: &Path, line: &str) -> dyno_tests::Output {
 }
 
 #[test]
-fn a_file_that_may_only_be_read_can_be_read() {
+fn reads_a_read_only_file() {
     // SAFETY: a system call without arguments.
     assert_eq!(unsafe { libc::geteuid() }, 0, "these tests run as root");
-    let (lab, script) = furnished();
+    let (lab, script) = recorded_run_and_script();
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    // Other users may not enter the folders above the program.
+    // Other users may not be able to enter the folders above the program.
     let dyno = lab.path("dyno");
     fs::copy(dyno_path(), &dyno).unwrap();
     open(&dyno, 0o755).unwrap();
     open(&lab.path(""), 0o755).unwrap();
     open(&lab.path("dyno.db"), 0o644).unwrap();
     for left in ["dyno.db-wal", "dyno.db-shm"] {
-        // Readers leave these behind if they can.
+        // Readers may have left these behind.
         let _ = fs::remove_file(lab.path(left));
     }
     let before = fs::read(lab.path("dyno.db")).unwrap();

@@ -1,4 +1,4 @@
-//! A disk that is too full for the record.
+//! A disk that is too full for the record of a run.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use dyno_tests::command::{dyno_path, run};
 
 use crate::common::{LIMIT, Lab, SHORT, has, sound};
 
-/// Runs a shell script in a separate mount namespace with a small file system at `disk`, which
-/// disappears with the script.
+/// Runs a shell script in its own mount namespace with a small file system at `disk`, which
+/// disappears when the script ends.
 fn on_small_disk(lab: &Lab, size: &str, script: &str) -> Output {
     std::fs::create_dir_all(lab.path("disk")).unwrap();
     let script = format!(
@@ -53,7 +53,7 @@ fn reports_a_full_disk_before_the_load() {
 }
 
 #[test]
-fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
+fn a_full_disk_loses_the_record_but_not_the_figures() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!(
@@ -82,10 +82,10 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     );
     let (printed, rest) = output.stdout.split_once("== listed").unwrap();
     let (listed, shown) = rest.split_once("== shown").unwrap();
-    // The run continued to its end.
+    // The run must have continued to its end.
     assert!(printed.contains("measured      5 s"), "{printed}");
     assert!(printed.contains("transactions"), "{printed}");
-    // It is judged, and the verdict explains the missing data.
+    // The run is judged, and the verdict mentions the data that is missing.
     let flat = crate::common::flat(printed);
     for text in [
         "verdict ? doubtful",
@@ -94,7 +94,7 @@ fn a_disk_that_fills_costs_the_record_and_not_the_figures() {
     ] {
         assert!(flat.contains(text), "no '{text}' in {printed}");
     }
-    // Data written earlier is there.
+    // What was written before is there.
     assert!(listed.contains("\"unfinished\""), "{listed}");
     assert!(shown.contains("oltp_point_select"), "{shown}");
     assert!(shown.contains("transactions"), "{shown}");

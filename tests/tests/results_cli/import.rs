@@ -1,4 +1,4 @@
-//! Logs of real sysbench runs.
+//! Imports logs of real sysbench runs.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{Lab, SHORT, has, query};
 
-/// The number after a label in sysbench's report.
+/// The number that follows a label in sysbench's report.
 fn printed(log: &str, label: &str) -> f64 {
     let line = log.lines().find(|line| line.trim().starts_with(label));
     let line = line.unwrap_or_else(|| panic!("no '{label}' in\n{log}"));
@@ -19,7 +19,7 @@ fn printed(log: &str, label: &str) -> f64 {
         .unwrap_or_else(|_| panic!("no number in '{line}'"))
 }
 
-/// A log of sysbench on a test's database.
+/// Runs sysbench on the database of a test, and returns its log.
 fn log_of(lab: &Lab, database: &Database, seconds: u32) -> String {
     let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {options}"))
@@ -34,13 +34,13 @@ fn log_of(lab: &Lab, database: &Database, seconds: u32) -> String {
         .into_iter()
         .chain(words)
         .collect();
-    // As `set -x` prints it: the log has no other trace of the command.
+    // As `set -x` prints it, because the log does not contain the command otherwise.
     let command = format!("+ sysbench {}\n", words.join(" "));
     command + &sysbench(words).success().stdout
 }
 
-/// Starts a monitoring program that prints once a second into a file.
-fn beside(lab: &Lab, name: &str, arguments: &[&str]) -> Child {
+/// Starts a monitoring program that writes once a second to a file.
+fn start_monitor(lab: &Lab, name: &str, arguments: &[&str]) -> Child {
     let file = fs::File::create(lab.path(&format!("{name}.log"))).unwrap();
     Command::new(name)
         .args(arguments)
@@ -63,7 +63,7 @@ fn near(value: &Value, expected: f64, slack: f64) {
 }
 
 #[test]
-fn a_real_log_has_the_figures_that_were_printed() {
+fn an_imported_log_has_the_printed_figures() {
     let lab = Lab::new();
     for (index, kind) in [Kind::Mariadb, Kind::Postgres].into_iter().enumerate() {
         let database = Database::new(kind);
@@ -113,7 +113,7 @@ fn a_real_log_has_the_figures_that_were_printed() {
         let listed = lab.json("list runs --json --note 'old log'");
         assert_eq!(listed[index]["source"], "sysbench");
     }
-    // A run of Dyno next to one of sysbench, and the reasons why they differ.
+    // Compare a run of Dyno with one of sysbench: the reasons why they differ are printed.
     let database = Database::new(Kind::Mariadb);
     let target = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_read_write {target}"))
@@ -128,10 +128,10 @@ fn a_real_log_has_the_figures_that_were_printed() {
 }
 
 #[test]
-fn host_logs_come_along() {
+fn imports_host_logs_next_to_a_log() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    let mut vmstat = beside(&lab, "vmstat", &["-t", "-n", "1", "9"]);
+    let mut vmstat = start_monitor(&lab, "vmstat", &["-t", "-n", "1", "9"]);
     let log = log_of(&lab, &database, 4);
     vmstat.wait().unwrap();
     let file = lab.file("sysbench.log", &log);
@@ -148,12 +148,12 @@ fn does_not_invent_values_missing_from_a_log() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
     let log = log_of(&lab, &database, 2);
-    // Without the command line, client and distribution are unknown.
+    // Without the command line, the client and the distribution are unknown.
     let (_, bare) = log.split_once('\n').unwrap();
     let file = lab.file("bare.log", bare);
     let output = lab.dyno(&format!("import sysbench {file}")).success();
     let printed = crate::common::flat(&output.stdout);
-    // Two seconds are too short for more.
+    // Two seconds are too short for a better verdict.
     assert!(printed.contains("doubtful – "), "{printed}");
     let all = format!(" of {} checks ran: ", dyno_verdict::checks().len());
     assert!(printed.contains(&all), "{printed}");
@@ -173,7 +173,7 @@ fn does_not_invent_values_missing_from_a_log() {
         assert!(!text.contains("1970-"), "{text}");
     }
 
-    // The user may know it.
+    // The user may know the command line.
     let mut other = bare.replace("Initializing", "initializing");
     other.push('\n');
     let file = lab.file("other.log", &other);
@@ -245,7 +245,7 @@ fn refused_files_do_not_change_the_results() {
     }
 }
 
-/// sysbench's output for a run of this length at a rate with two decimals.
+/// What sysbench prints in a run of this length at this rate, which has two decimals.
 fn printed_log(seconds: u32, per_s: f64) -> String {
     let mut log = "sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)\n\nRunning the test with \
                    following options:\nNumber of threads: 4\nReport intermediate results every 1 \
@@ -253,7 +253,7 @@ fn printed_log(seconds: u32, per_s: f64) -> String {
         .to_owned();
     let mut events = 0.0;
     for second in 1..=seconds {
-        // The first quarter is slow; the rest varies slightly around the rate.
+        // The first quarter is slow. After that, the rate varies slightly around its mean.
         let swing = f64::from(second * 37 % 21) / 100.0 - 0.1;
         let rate = if second <= seconds / 4 {
             per_s / 4.0
@@ -299,7 +299,7 @@ fn below(lab: &Lab, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Six logs with their companion files, one compressed, and one file that is no log.
+/// Six logs with their companion files, one of them compressed, and one file that is not a log.
 fn folder_of_logs(lab: &Lab) {
     for (fs, rate) in [("ext4", 400.0), ("xfs", 500.0)] {
         for memory in [5_u32, 10, 128] {
@@ -353,7 +353,7 @@ fn imports_a_folder_with_its_factors_and_reports_damaged_logs() {
     let table = lab.dyno("table --rows memory --columns fs --figure median_rate --csv");
     let table = table.success().stdout;
     assert_eq!(table.lines().count(), 7, "{table}");
-    // From the files next to each log.
+    // The facts come from the files next to each log.
     let facts =
         "SELECT count(*) FROM fact WHERE name = 'server.configured.sync_binlog' AND value = '0'";
     assert_eq!(lab.number(facts), 6.0);
@@ -362,7 +362,7 @@ fn imports_a_folder_with_its_factors_and_reports_damaged_logs() {
     let idle = "SELECT count(DISTINCT run_id) FROM series WHERE name = 'host.cpu.idle'";
     assert_eq!(lab.number(idle), 6.0);
 
-    // A second import adds nothing.
+    // Importing the folder again adds nothing.
     let again = lab.dyno(&line).failure(1);
     has(&again, &["0 new runs", "6 runs already imported"]);
     lab.dyno(&format!("{line} --replace -q")).failure(1);
@@ -392,7 +392,7 @@ fn a_window_has_its_own_figures_and_verdict() {
         &lab.dyno("show --findings").success(),
         &["of the measurement: `dyno show RUN --from TIME`"],
     );
-    // As printed, to the last digit: the variation averages 0.
+    // The rate is exactly as printed, because its variation averages 0.
     let part = lab.json("show --json --from 20s --to 62s");
     near(&part["measured_s"], 42.0, 1e-9);
     near(&part["rates"]["events_per_s"], 437.67, 1e-6);

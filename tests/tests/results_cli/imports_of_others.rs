@@ -1,4 +1,4 @@
-//! Logs of real runs of tools other than sysbench.
+//! Imports logs of real runs of other tools than sysbench.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::common::{Lab, has};
 
-/// A run of pgbench, with its output and transaction logs in a separate folder.
+/// Runs pgbench with its output and its transaction logs in a folder.
 fn pgbench(database: &Database, folder: &Path, clients: u32) {
     fs::create_dir_all(folder).unwrap();
     let port = database.server.port.to_string();
@@ -29,18 +29,18 @@ fn pgbench(database: &Database, folder: &Path, clients: u32) {
     };
     call(&["-i", "-q"]);
     let clients = clients.to_string();
-    let said = call(&["-c", &clients, "-j", "2", "-T", "5", "-P", "1", "-l"]);
-    fs::write(folder.join("out.txt"), said.stderr + &said.stdout).unwrap();
+    let output = call(&["-c", &clients, "-j", "2", "-T", "5", "-P", "1", "-l"]);
+    fs::write(folder.join("out.txt"), output.stderr + &output.stdout).unwrap();
 }
 
-/// The text after a label of pgbench's report.
+/// The text that follows a label in pgbench's report.
 fn printed(output: &str, label: &str) -> f64 {
     let line = output.lines().find(|line| line.starts_with(label)).unwrap();
     let value = line[label.len()..].trim_start_matches([' ', '=', ':']);
     value.split([' ', '/']).next().unwrap().parse().unwrap()
 }
 
-/// The latencies in all files of a folder, in microseconds, ascending.
+/// The latencies in all files of a folder, in microseconds and ascending order.
 fn latencies(folder: &Path) -> Vec<u64> {
     let files = fs::read_dir(folder)
         .unwrap()
@@ -88,7 +88,7 @@ fn pgbench_to_the_last_digit() {
             assert_eq!(percentile["percent"], percent as f64);
             assert_eq!(percentile["value_ms"].as_f64(), Some(ms), "p{percent}");
         }
-        // Unknown is not 0: pgbench counts no statements.
+        // Unknown must not become 0: pgbench does not count statements.
         let gaps = run["not_observed"].as_array().unwrap();
         assert!(
             gaps.iter().any(|gap| gap["what"] == "counters.queries"),
@@ -108,7 +108,7 @@ fn pgbench_to_the_last_digit() {
         part["service"]["percentiles"][1]["value_ms"].is_number(),
         "{part}"
     );
-    // The same logs are not imported twice.
+    // The same logs cannot be imported twice.
     let again = lab
         .dyno("import pgbench logs --pattern 'c{clients}/out.txt'")
         .success();

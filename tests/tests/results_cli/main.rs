@@ -1,5 +1,5 @@
-//! The commands for recorded runs: record, show, list, compare, import and waive, and the handling
-//! of unusable results files.
+//! The commands that record, show, list, compare, import and waive runs, and how they handle
+//! results files that cannot be used.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

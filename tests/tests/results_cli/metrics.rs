@@ -1,4 +1,4 @@
-//! Live metrics during a run: scraped by Debian's Prometheus, and pushed.
+//! Live metrics during a run, which Debian's Prometheus scrapes or Dyno pushes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,18 +19,18 @@ use serde_json::Value;
 
 use crate::common::{LIMIT, Lab, has};
 
-/// Time since then.
+/// The time since `begun`.
 pub(crate) fn since(begun: u64) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
 }
 
-/// A port that was free a moment ago.
+/// A port that was free just now.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// The body of an answer with status 200.
+/// The body of the answer, if its status is 200.
 pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
@@ -95,7 +95,7 @@ impl Prometheus {
         answer["data"]["result"].as_array().unwrap().clone()
     }
 
-    /// The only value of a query, at an instant in seconds since 1970, or now.
+    /// The single value of a query at an instant (in seconds since 1970), or now.
     fn value(&self, query: &str, at: Option<f64>) -> f64 {
         let more = at.map_or_else(String::new, |at| format!("&time={at:.3}"));
         let result = self.ask("query", query, &more);
@@ -104,7 +104,7 @@ impl Prometheus {
     }
 }
 
-/// A run of 16 s in an open loop, scraped to its end; its JSON.
+/// Makes a run of 16 s in an open loop, which is scraped to its end, and returns its JSON.
 fn scraped_run(lab: &Lab, port: u16) -> Value {
     let target = lab.sqlite();
     lab.json(&format!(
@@ -113,7 +113,7 @@ fn scraped_run(lab: &Lab, port: u16) -> Value {
     ))
 }
 
-/// The events and the duration of the intervals that end within these seconds.
+/// The events and the duration of the intervals that end between these seconds.
 fn recorded(lab: &Lab, from_s: f64, to_s: f64) -> (f64, f64) {
     let within = format!("FROM interval WHERE at_s > {from_s} AND at_s <= {to_s}");
     (
@@ -134,8 +134,9 @@ fn prometheus_agrees_with_the_record() {
     assert_eq!(prometheus.value(count, None), events);
     let started = run["started_unix_s"].as_f64().unwrap();
     steps_are_intervals(&lab, &prometheus, started);
-    // A rate in the middle of the run, and the record of the same time. Counters step with each
-    // interval, and scrapes are late on a busy host: a few of a dozen intervals may be outside.
+    // Compare a rate in the middle of the run with the record of the same time. Counters step with
+    // each interval, and scrapes are late on a busy host, so a few of a dozen intervals may be
+    // missing.
     let rate = prometheus.value("rate(dyno_events_total[12s])", Some(started + 14.0));
     let (some, of_s) = recorded(&lab, 2.0, 14.0);
     assert!(
@@ -143,7 +144,7 @@ fn prometheus_agrees_with_the_record() {
         "{rate} events per second, recorded {}",
         some / of_s
     );
-    // Quantiles are exact to their bucket; the widest bucket spans a factor of 2.5.
+    // Quantiles are as exact as their buckets, the widest of which spans a factor of 2.5.
     for percent in [50.0, 99.0] {
         let query = format!(
             "histogram_quantile({}, dyno_service_seconds_bucket{{operation=\"event\"}})",
@@ -161,7 +162,7 @@ fn prometheus_agrees_with_the_record() {
     dashboard(&prometheus, started);
 }
 
-/// Each scrape equals the record at the end of an earlier interval.
+/// Each scrape must equal the record at the end of an earlier interval.
 fn steps_are_intervals(lab: &Lab, prometheus: &Prometheus, started: f64) {
     let rows = lab.sql("SELECT at_s, events FROM interval ORDER BY at_s");
     let number = |text: &String| text.parse::<f64>().unwrap();
@@ -180,7 +181,7 @@ fn steps_are_intervals(lab: &Lab, prometheus: &Prometheus, started: f64) {
         let value: f64 = sample[1].as_str().unwrap().parse().unwrap();
         let step = sums.iter().find(|(_, sum)| *sum == value);
         let (end_s, _) = step.unwrap_or_else(|| panic!("{value} at {at_s}: {sums:?}"));
-        // The page is rebuilt for each interval, within half an interval after its end.
+        // The page is rebuilt for each interval, at most half an interval after its end.
         assert!(
             (-0.1..2.6).contains(&(at_s - end_s)),
             "{value} at {at_s}: {sums:?}"
@@ -188,14 +189,14 @@ fn steps_are_intervals(lab: &Lab, prometheus: &Prometheus, started: f64) {
     }
 }
 
-/// A percentile of a run's service times.
+/// A percentile of the service times of a run, in seconds.
 fn service_s(run: &Value, percent: f64) -> f64 {
     let all = run["service"]["percentiles"].as_array().unwrap();
     let one = all.iter().find(|one| one["percent"] == percent).unwrap();
     one["value_ms"].as_f64().unwrap() / 1e3
 }
 
-/// Every query of the dashboard is valid, and nearly all return data.
+/// Every query of the dashboard must be valid, and nearly all must return data.
 fn dashboard(prometheus: &Prometheus, started: f64) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana/dyno.json");
     let board: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -216,7 +217,7 @@ fn dashboard(prometheus: &Prometheus, started: f64) {
             }
         }
     }
-    // There were no errors, and a database in a file has no server.
+    // There were no errors, and an embedded database has no server.
     let expected = [
         "dyno_errors_total",
         "dyno_connect_errors_total",
@@ -236,7 +237,7 @@ fn native_histograms_are_as_fine_as_their_buckets() {
     let (events, _) = recorded(&lab, 0.0, 1e9);
     let count = "histogram_count(dyno_service_seconds{operation=\"event\"})";
     assert_eq!(prometheus.value(count, None), events);
-    // The empty histograms of the warm-up are not classic ones.
+    // The empty histograms of the warm-up must not be classic ones.
     let classic = prometheus.ask(
         "query",
         "count_over_time(dyno_service_seconds_count[5m])",
@@ -292,8 +293,8 @@ fn a_recorded_run_becomes_blocks_of_prometheus() {
     );
 }
 
-/// A stand-in for an OTLP receiver, which replies to this many requests with status 503 and then
-/// forwards the rest.
+/// A stand-in for an OTLP receiver, which answers the first requests with status 503 and forwards
+/// the rest.
 fn receiver(refusals: usize) -> (u16, Receiver<ExportMetricsServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -340,7 +341,7 @@ fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
 }
 
 /// The sum of a counter's points, the number of events in its latency histogram, and the time that
-/// they cover.
+/// both cover.
 fn pushed(request: &ExportMetricsServiceRequest) -> (f64, u64, [u64; 2]) {
     let (mut events, mut latencies, mut window) = (0.0, 0, [0; 2]);
     for metric in &request.resource_metrics[0].scope_metrics[0].metrics {
@@ -385,7 +386,7 @@ fn pushed_metrics_add_up_to_the_record() {
             "{output:?}"
         );
         let all: Vec<_> = requests.try_iter().map(|one| pushed(&one)).collect();
-        // One at each end of the run, and one for each interval.
+        // One request at each end of the run, and one for each interval.
         assert!((5..=6).contains(&all.len()), "{all:?}");
         let (events, latencies) = match temporality {
             "delta" => {
@@ -420,7 +421,7 @@ fn reports_a_missing_receiver_at_no_cost_to_the_run() {
 }
 
 #[test]
-fn options_without_sense_are_refused_before_anything_runs() {
+fn refuses_invalid_options_before_the_load() {
     let lab = Lab::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -471,7 +472,7 @@ fn reports_a_run_whose_end_was_not_scraped() {
             "nobody scraped the metrics; --metrics-linger 15s",
         ],
     );
-    // The page is kept until it is scraped, and then the command ends immediately.
+    // The command keeps the page until it is scraped, and then ends immediately.
     let mut running = lab.start(&format!("{run} --metrics-linger 60s"));
     running.measuring();
     let begun = Clock.now();
@@ -481,7 +482,7 @@ fn reports_a_run_whose_end_was_not_scraped() {
         {
             break;
         }
-        assert!(since(begun) < LIMIT, "the end is not told");
+        assert!(since(begun) < LIMIT, "the end is not reported");
         thread::sleep(Duration::from_millis(100));
     }
     let output = running.finish(Duration::from_secs(30)).success();

@@ -1,4 +1,4 @@
-//! The guide's page and notebook about pandas.
+//! Runs the code of the guide's page and notebook about pandas.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::{Lab, SHORT};
 
-/// The code of the notebook's cells. The value of a cell's last line is computed as well.
+/// The code of the notebook's cells, and of the expression at the end of a cell.
 fn notebook() -> String {
     let text = include_str!("../../../docs/pandas.ipynb");
     let notebook: Value = serde_json::from_str(text).unwrap();

@@ -1,4 +1,4 @@
-//! A run from its own plan is the same run.
+//! A run from its own plan must be the same run.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{LIMIT, Lab, SHORT, has, prepared, sound};
 
-/// The head of a run without the parts unique to each run.
+/// The head of a run without what is unique to each run.
 fn head(lab: &Lab, id: u32) -> Value {
     let rows = lab.sql(&format!("SELECT head FROM run WHERE id = {id}"));
     let mut head: Value = serde_json::from_str(&rows[0][0]).unwrap();
@@ -40,14 +40,14 @@ fn a_run_from_its_own_plan_has_the_same_head() {
         assert!(errors.is_empty(), "{errors:#?}\n{plan}");
         assert_eq!(head(&lab, first)["plan"], parsed);
         lab.file("p.json", &plan);
-        // The environment is not used.
+        // The plan must override the environment.
         let mut again = lab.command("run --plan p.json -q");
         again
             .env("DYNO_TARGET", "sqlite:/nowhere/x.db")
             .env("DYNO_RESULTS", "no.db");
         sound(run(&mut again, LIMIT)).success();
         assert_eq!(head(&lab, first), head(&lab, second), "{line}");
-        // Printed again, it is the same plan.
+        // Printing the plan of the plan gives the same plan.
         assert_eq!(lab.json("run --plan p.json --plan"), parsed);
     }
     let beside = lab.json("run --plan p.json -c 7 --table-size 999 --rate 0 --plan");
@@ -58,7 +58,7 @@ fn a_run_from_its_own_plan_has_the_same_head() {
 }
 
 #[test]
-fn other_sessions_next_to_a_plan_get_the_workers_they_need() {
+fn the_number_of_workers_follows_sessions_given_with_a_plan() {
     let lab = Lab::new();
     let line = "oltp_point_select --target mysql://u@127.0.0.1:1/d";
     let plan = |line: &str| lab.json(&format!("run {line} --plan"));
@@ -78,7 +78,8 @@ fn other_sessions_next_to_a_plan_get_the_workers_they_need() {
         plan("--plan=p.json --time 5s")["drive"]["workers"],
         parsed["drive"]["workers"]
     );
-    // A load uses the same number of sessions as without the plan, not that of a run.
+    // `prepare` takes the number of sessions that it would take without the plan, not that of a
+    // run.
     let many = lab.dyno(&format!("run {line} -c 500 --plan")).success();
     lab.file("p.json", &many.stdout);
     assert_eq!(
@@ -88,7 +89,7 @@ fn other_sessions_next_to_a_plan_get_the_workers_they_need() {
 }
 
 #[test]
-fn a_test_of_the_host_is_repeated_from_its_plan() {
+fn a_plan_repeats_a_host_test() {
     let lab = Lab::new();
     let line = "run cpu --cpu-max-prime 500 -c 2 --events 40 -t 0 --warmup 0 -q";
     lab.dyno(line).success();
@@ -190,13 +191,13 @@ fn a_phase_is_repeated_with_its_preparation() {
     assert_eq!(lab.number("SELECT count(*) FROM run"), 4.0);
     let (mut first, mut second) = (head(&lab, 2), head(&lab, 4));
     for head in [&mut first, &mut second] {
-        // The sequence's name, and the duration of the earlier phases.
+        // Remove the name of the sequence, and the duration of the earlier phases.
         head.as_object_mut().unwrap().remove("phase").unwrap();
     }
     assert_eq!(first, second);
     assert_eq!(first["drive"]["events"], 6);
-    // With a different number of sessions, the script creates the phases again, with the plan's
-    // warm-up.
+    // With another number of sessions, the script defines its phases again, with the warm-up of the
+    // plan.
     let warm = lab.dyno(&format!("run {script} {usual} --warmup 125ms --plan"));
     lab.file("p.json", &warm.success().stdout);
     let warmups = |line: &str| {
@@ -267,7 +268,7 @@ fn a_plan_that_cannot_be_run_is_refused_by_name() {
         missing.stderr.contains("dyno run WORKLOAD --plan"),
         "{missing:?}"
     );
-    // A changed script is a different workload.
+    // If the script has changed, it is another workload.
     fs::write(
         lab.path("secret.lua"),
         format!("{}\n-- more", fs::read_to_string(&script).unwrap()),

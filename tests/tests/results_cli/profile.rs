@@ -1,4 +1,5 @@
-//! CPU profiles of server and client if this machine lets perf sample them, and the message if not.
+//! CPU profiles of the server and the client if perf may sample them on this machine, or else the
+//! message about it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,7 @@ use dyno_tests::{Kind, Output};
 
 use crate::common::{LIMIT, Lab, finding, flat, has, prepared, sound};
 
-/// Whether perf can sample these here, according to perf.
+/// Whether perf itself says that it can sample these here.
 fn perf_works(of: &[&str]) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let perf = Command::new("perf")
@@ -27,7 +28,7 @@ fn perf_works(of: &[&str]) -> bool {
     perf.is_ok_and(|status| status.success())
 }
 
-/// The processes of a run that perf can sample here.
+/// The processes of a run that perf can sample on this machine.
 fn visible(lab: &Lab, run: u32, processes: &[&'static str]) -> Vec<&'static str> {
     let own = std::process::id().to_string();
     let pid = |process: &str| match process {
@@ -44,7 +45,7 @@ fn visible(lab: &Lab, run: u32, processes: &[&'static str]) -> Vec<&'static str>
         .collect()
 }
 
-/// A run of `line` with its temporary files in a test's folder.
+/// Makes a run of `line` whose temporary files are in a test's folder.
 fn profiled(lab: &Lab, line: &str) -> Output {
     let temporary = lab.path("tmp");
     fs::create_dir_all(&temporary).unwrap();
@@ -56,7 +57,7 @@ fn profiled(lab: &Lab, line: &str) -> Output {
     output
 }
 
-/// The samples per process in the export.
+/// The samples of each process in the export.
 fn exported(lab: &Lab, run: u32) -> BTreeMap<String, u64> {
     let folded = lab.dyno(&format!("export {run} --format folded")).success();
     let mut samples = BTreeMap::new();
@@ -111,7 +112,7 @@ fn samples_of(
 const BOTH: [&str; 2] = ["server", "client"];
 
 #[test]
-fn server_and_client_are_profiled_while_they_are_measured() {
+fn profiles_server_and_client_during_the_measurement() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let lab = Lab::new();
         let (_database, target) = prepared(&lab, kind);
@@ -137,7 +138,7 @@ fn server_and_client_are_profiled_while_they_are_measured() {
             evidence.starts_with("The observers and perf used"),
             "{cost:#}"
         );
-        // The record contains nothing of the server's command line.
+        // The record must not contain the server's command line.
         let folded = lab.dyno("export 1 --format folded").success().stdout;
         assert!(
             !folded.contains("--defaults") && !folded.contains("-D "),
@@ -147,7 +148,7 @@ fn server_and_client_are_profiled_while_they_are_measured() {
 }
 
 #[test]
-fn processes_of_sessions_that_begin_meanwhile_are_in_the_profile() {
+fn the_profile_includes_processes_that_start_later() {
     let lab = Lab::new();
     let (_database, target) = prepared(&lab, Kind::Postgres);
     let line = "run oltp_point_select -t 5s --warmup 1s --calibrate never -c 4 --reconnect 20";
@@ -162,7 +163,8 @@ fn processes_of_sessions_that_begin_meanwhile_are_in_the_profile() {
         lab.number(&sql)
     };
     let cores = mean("server.cpu.user") + mean("server.cpu.system");
-    // Each process lived for some milliseconds; the start alone would give almost none.
+    // Each process lived for some milliseconds. Sampling only those that exist at the start would
+    // yield almost no samples.
     let due = cores * 5.0 * 99.0;
     assert!(samples as f64 > due * 0.3, "{samples} of about {due}");
 }
@@ -199,7 +201,7 @@ fn a_run_without_perf_continues_and_prints_how_to_install_it() {
     lab.dyno("report 1 -o r.html").success();
     let page = fs::read_to_string(lab.path("r.html")).unwrap();
     assert!(page.contains("none: perf is not installed"));
-    // A search, with consecutive trials, cannot use it.
+    // A search cannot be profiled, because it makes one trial after another.
     let search = lab.dyno(&format!(
         "search oltp_point_select 'p99 < 1s' --cpu-profile {target}"
     ));
@@ -209,7 +211,7 @@ fn a_run_without_perf_continues_and_prints_how_to_install_it() {
     );
 }
 
-/// The pids of perf processes with a file in this folder.
+/// The pids of the perf processes that have a file in this folder open.
 fn samplers(folder: &Path) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());

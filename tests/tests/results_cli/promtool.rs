@@ -1,4 +1,4 @@
-//! Prometheus' own checks of a page.
+//! Checks a page of metrics with Prometheus' own tool.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use dyno_tests::{Database, Kind};
 use crate::common::{LIMIT, Lab};
 use crate::metrics::{free_port, get, since};
 
-/// promtool accepts all names, including those of a server's variables.
+/// promtool must accept all names, including those of server variables.
 #[test]
 fn promtool_accepts_the_page_of_a_server() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
@@ -32,7 +32,7 @@ fn promtool_accepts_the_page_of_a_server() {
             if let Some(page) = page.filter(|page| page.contains("phase=\"ended\"} 1")) {
                 break page;
             }
-            assert!(since(begun) < LIMIT, "the end is not told");
+            assert!(since(begun) < LIMIT, "the end is not reported");
             thread::sleep(Duration::from_millis(100));
         };
         running.finish(Duration::from_secs(30)).success();

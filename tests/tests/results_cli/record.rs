@@ -1,4 +1,4 @@
-//! The record of a run, and how it is shown and listed.
+//! The record of a run, and how Dyno shows and lists it.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn a_run_is_shown_as_it_was_first_printed() {
         assert_eq!(by_name.stdout, printed.stdout, "{name}");
         has_parts(&lab, id, &first, index < 3);
     }
-    // Runs of a different file, by that file's name.
+    // Show runs of another file by giving its name.
     fs::copy(lab.path("dyno.db"), lab.path("other.db")).unwrap();
     let here = lab.dyno("show 1").success();
     let there = lab.dyno("show other.db:1").success();
@@ -45,14 +45,14 @@ fn a_run_is_shown_as_it_was_first_printed() {
     has(&findings, &["Findings", "pass", "not checked", "stalls:"]);
 }
 
-/// Checks that the tables of the results file have the run's parts, with the figures of its
+/// Checks that the tables of the results file have all parts of a run, with the figures of its
 /// summary.
 fn has_parts(lab: &Lab, id: usize, result: &Value, server: bool) {
     let one = |sql: &str| lab.number(&sql.replace('?', &id.to_string()));
     assert!(one("SELECT count(*) FROM interval WHERE run_id = ?") >= 2.0);
     let events = result["totals"]["events"].as_f64().unwrap();
     assert_eq!(one("SELECT events FROM run WHERE id = ?"), events);
-    // Events that ended in the grace may be in no interval.
+    // Events that ended in the grace may not be in any interval.
     let late = result["events_in_grace"].as_f64().unwrap();
     let recorded = one("SELECT sum(events) FROM interval WHERE run_id = ?");
     assert!(
@@ -78,7 +78,7 @@ fn has_parts(lab: &Lab, id: usize, result: &Value, server: bool) {
 }
 
 #[test]
-fn a_list_holds_the_runs_that_are_asked_for() {
+fn lists_the_requested_runs() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let (_database, server) = prepared(&lab, Kind::Postgres);
@@ -101,7 +101,7 @@ fn a_list_holds_the_runs_that_are_asked_for() {
     assert_eq!(ids("--note after"), [2]);
     assert_eq!(ids("--note change"), [1, 2]);
     assert_eq!(ids("--workload read_only"), [3]);
-    // The limit counts runs that pass the other filters.
+    // `--limit` counts the runs that pass the other filters.
     assert_eq!(ids("--workload POINT --limit 1"), [2]);
     assert_eq!(ids("--state completed"), [1, 2, 3]);
     assert!(ids("--state unfinished").is_empty());
@@ -136,7 +136,7 @@ fn a_list_holds_the_runs_that_are_asked_for() {
 }
 
 #[test]
-fn no_record_is_kept_where_none_is_wanted() {
+fn results_none_records_nothing() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let before = fs::read_dir(lab.path("")).unwrap().count();
@@ -153,7 +153,7 @@ fn no_record_is_kept_where_none_is_wanted() {
         &lab.dyno("show --results none").failure(2),
         &["this needs a results file"],
     );
-    // The option overrides the variable.
+    // The option takes precedence over the environment variable.
     let mut command = lab.command(&format!("{line} --results kept.db"));
     let running = dyno_tests::command::Running::start(command.env("DYNO_RESULTS", "none"));
     has(&running.finish(LIMIT).success(), &["run 1 in kept.db"]);
@@ -234,11 +234,11 @@ fn tables_too_large_to_count_are_probed() {
         &output,
         &["sbtest1 has about 1,000 rows instead of 1,100,000"],
     );
-    // The last row exists, most of the others do not.
+    // The last row exists, but most others do not.
     let sql = "INSERT INTO sbtest1 SELECT 1100000, k, c, pad FROM sbtest1 LIMIT 1";
     change(sql);
     has(&lab.dyno(&run).failure(3), &["sbtest1 has about"]);
-    // A table that may be complete gives no warning.
+    // A table that may be complete causes no warning.
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n
                                        WHERE i < 1099999)
                INSERT INTO sbtest1 SELECT i, i, '', '' FROM n";
@@ -260,7 +260,7 @@ fn the_error_that_ends_a_session_was_not_ignored() {
     let output = lab.dyno(&line(&script(bad), "--events 3 -t 0")).failure(1);
     let result: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(result["totals"]["errors"], 0, "{result}");
-    // An error that the script catches does.
+    // An error that the script catches counts as one that was ignored.
     let passed = script("pcall(c.query, c, 'SELECT * FROM nosuch')\nc:disconnect()");
     let result = lab.json(&line(&passed, "--events 3 -t 0"));
     assert_eq!(result["totals"]["errors"], 3, "{result}");
@@ -313,14 +313,14 @@ fn a_broken_limit_has_its_own_exit_status() {
             assert!(file.contains(part), "no '{part}' in {file}");
         }
     }
-    // They are part of the plan, and shown again.
+    // They are part of the plan, and `show` prints them again.
     let shown = lab.json("show --json");
     let failed: Vec<bool> = (shown["thresholds"].as_array().unwrap().iter())
         .map(|one| one["failed"].as_bool().unwrap())
         .collect();
     assert_eq!(failed, [true, false, false]);
     let kept = lab.dyno(&format!("{run} --fail-if 'p99.99 > 1h'"));
-    // A percentile with too few samples is omitted.
+    // A percentile that has too few samples is omitted.
     let carried = !kept.stdout.contains("too few samples for this percentile");
     assert_eq!(
         kept.status.code(),

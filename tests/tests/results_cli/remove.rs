@@ -1,9 +1,9 @@
-//! Removal of runs from a results file.
+//! `dyno rm`: removes runs from a results file.
 
 use crate::common::{Lab, SHORT, has};
 
 #[test]
-fn removed_runs_leave_nothing_and_their_numbers_are_not_used_again() {
+fn removed_runs_leave_no_rows_and_their_numbers_are_not_reused() {
     let lab = Lab::new();
     let run = format!("run oltp_point_select {} {SHORT} -q", lab.sqlite());
     for _ in 0..3 {
@@ -25,7 +25,7 @@ fn removed_runs_leave_nothing_and_their_numbers_are_not_used_again() {
     }
     lab.dyno(&run).success();
     assert_eq!(lab.number("SELECT max(id) FROM run"), 4.0);
-    // If one is missing, none is removed.
+    // If one of the runs is missing, none is removed.
     has(&lab.dyno("rm 2 17").failure(1), &["17"]);
     assert_eq!(lab.number("SELECT count(*) FROM run"), 2.0);
     has(&lab.dyno("rm").failure(2), &["needs a RUN"]);

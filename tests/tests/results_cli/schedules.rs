@@ -1,4 +1,4 @@
-//! A load that changes over time, on real servers: each part has separate figures.
+//! A load that changes over time, on real servers. Each part has its own figures.
 
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_tests::Kind;
@@ -10,13 +10,13 @@ fn parts(result: &Value) -> &Vec<Value> {
     result["parts"].as_array().unwrap()
 }
 
-/// Within four standard deviations of a Poisson count.
+/// Whether a Poisson count is within four standard deviations of its expectation.
 fn within(count: f64, due: f64) -> bool {
     (count - due).abs() <= 4.0 * due.sqrt()
 }
 
 #[test]
-fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
+fn each_step_of_the_rate_has_the_requested_arrivals() {
     let lab = Lab::new();
     let (_database, server) = prepared(&lab, Kind::Mariadb);
     let text = "60/s for 4s, 180/s for 4s, 60/s..180/s over 4s";
@@ -48,9 +48,9 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
         assert_eq!(part["latency"]["count"].as_f64(), Some(served));
         assert!(part["verdict"].is_string());
     }
-    // The verdict of the whole run is its worst finding.
+    // The verdict of the run is its worst finding.
     assert_eq!(result["verdict"], worst(&result));
-    // The intervals have their part.
+    // Each interval has the number of its part.
     let csv = lab.dyno("export 1 --format csv").success().stdout;
     let mut lines = csv.lines();
     assert!(
@@ -59,15 +59,15 @@ fn each_step_of_the_rate_has_the_arrivals_that_were_asked_for() {
     );
     assert!(csv.lines().any(|line| line.ends_with(",2,180")), "{csv}");
     has(&lab.dyno("list runs"), &["8, 60/s → 180/s → 60/s..180/s"]);
-    // The plan repeats it.
+    // The plan repeats the schedule.
     let plan = lab.dyno("show 1 --plan").success().stdout;
     lab.file("p.json", &plan);
     let parsed: Value = serde_json::from_str(&plan).unwrap();
     assert_eq!(lab.json("run --plan p.json --plan"), parsed);
-    // A rate given with the plan replaces its schedule.
+    // `--rate` replaces the schedule of a plan.
     let other = lab.json("run --plan p.json --rate 50/s -t 3s --plan");
     assert!(other["drive"].get("schedule").is_none(), "{other:#}");
-    // A run at one rate is distinguished from it.
+    // A run at a single rate must not be confused with it.
     lab.dyno(&format!("{line} --rate 100/s -t 1s -q")).success();
     let compared = lab.dyno("compare 1 2");
     has(&compared, &[text, "rate"]);
@@ -94,8 +94,8 @@ fn sessions_follow_their_schedule() {
     let target = server.split(" --table-size").next().unwrap();
     let result = lab.json(&format!("run {script} {target} {line}"));
     let parts = parts(&result);
-    // Twenty events per second and session; an event in flight ends in the next part, and a busy
-    // machine has fewer.
+    // Each session makes twenty events per second. An event in flight ends in the next part, and a
+    // busy machine makes fewer.
     for (part, sessions) in parts.iter().zip([1_u64, 4, 2]) {
         assert_eq!(part["sessions"], sessions);
         let events = part["totals"]["events"].as_u64().unwrap();
@@ -106,7 +106,7 @@ fn sessions_follow_their_schedule() {
     let check = |name: &str| crate::common::finding(&result, name)["outcome"].clone();
     assert_eq!(check("idle-sessions"), "not_checked");
     assert_eq!(check("fairness"), "not_checked");
-    // Without a results file the parts have latencies too.
+    // The parts have latencies even without a results file.
     let line = line.replace("for 3s", "for 1s");
     let without = lab.json(&format!("run {script} {target} {line} --results none"));
     for part in without["parts"].as_array().unwrap() {

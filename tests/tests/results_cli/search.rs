@@ -1,5 +1,5 @@
-//! The highest load that keeps a limit. These workloads sleep, so that their capacity does not
-//! depend on the machine.
+//! Searches for the highest load that meets a limit. The workloads sleep, so their capacity does
+//! not depend on the machine.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::common::{Lab, has};
 /// Keeps a search short.
 const SHORT: &str = "-t 500ms --warmup 0 --votes 1";
 
-/// A workload with events of this many milliseconds; an expression.
+/// A workload whose events take this many milliseconds, which may be an expression.
 fn sleeping(lab: &Lab, milliseconds: &str) -> String {
     let script = lab.file(
         "sleeping.lua",
@@ -26,7 +26,7 @@ fn trials(result: &Value) -> &Vec<Value> {
     result["trials"].as_array().unwrap()
 }
 
-/// Two sessions with events of 20 ms can make 100 a second.
+/// Two sessions with events of 20 ms can make 100 events a second.
 #[test]
 fn the_highest_rate_is_between_its_bounds_and_each_trial_is_a_run() {
     let lab = Lab::new();
@@ -56,7 +56,7 @@ fn the_highest_rate_is_between_its_bounds_and_each_trial_is_a_run() {
     );
     assert!(bound("lower") < bound("upper") && result["confirmed"] == true);
     assert!(bound("goodput_per_s") <= bound("lower"));
-    // Each trial is a run with its load, in chronological order.
+    // Each trial is recorded as a run at its load, in chronological order.
     let kept = lab.json("list runs --where search=mine,disk=none --limit 0 --json");
     let mut kept: Vec<i64> = (kept.as_array().unwrap().iter())
         .map(|run| run["id"].as_i64().unwrap())
@@ -72,7 +72,7 @@ fn the_highest_rate_is_between_its_bounds_and_each_trial_is_a_run() {
     has(&table, &["p50", "offered"]);
     let page = "report --rows offered --where search=mine,disk=none -o search.html";
     has(&lab.dyno(page).success(), &["search.html: "]);
-    // The answer is stored with the trials, at the top of their page.
+    // The answer is stored with the trials, and printed at the top of their page.
     let page = std::fs::read_to_string(lab.path("search.html")).unwrap();
     let (_, heading) = page.split_once("<h1").unwrap();
     let (heading, _) = heading.split_once("</h1>").unwrap();
@@ -82,7 +82,7 @@ fn the_highest_rate_is_between_its_bounds_and_each_trial_is_a_run() {
     );
 }
 
-/// An event takes 20 ms per session: three sessions keep 70 ms, four do not.
+/// An event takes 20 ms per session, so three sessions meet a limit of 70 ms, and four do not.
 #[test]
 fn the_most_sessions_are_found_in_whole_numbers() {
     let lab = Lab::new();
@@ -99,9 +99,9 @@ fn the_most_sessions_are_found_in_whole_numbers() {
     assert!(result["goodput_per_s"].as_f64().unwrap() > 10.0);
 }
 
-/// A limit that no load keeps ends with the smallest load, and status 1.
+/// If no load meets the limit, the search ends at the smallest load, with status 1.
 #[test]
-fn reports_a_promise_that_cannot_be_kept() {
+fn reports_a_limit_that_cannot_be_met() {
     let lab = Lab::new();
     let line = sleeping(&lab, "sysbench.opt.gap");
     let shown = lab
@@ -116,7 +116,7 @@ fn reports_a_promise_that_cannot_be_kept() {
     );
 }
 
-/// It has neither a target nor a calibration.
+/// A test of the host has no target and no calibration.
 #[test]
 fn a_test_of_the_host_can_be_searched() {
     let lab = Lab::new();

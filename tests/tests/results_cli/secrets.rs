@@ -1,4 +1,4 @@
-//! The record of a run never contains a password.
+//! The record of a run must never contain a password.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn holds(bytes: &[u8]) -> bool {
         .any(|part| part == SECRET.as_bytes())
 }
 
-/// A user of the database with the password.
+/// Creates a user with the password in the database.
 fn user(database: &Database) -> String {
     let name = &database.name;
     match database.server.kind {
@@ -59,7 +59,8 @@ fn a_password_is_in_no_record() {
             assert!(!holds(output.stdout.as_bytes()) && !holds(output.stderr.as_bytes()));
             let result = lab.json("show --json");
             assert_eq!(finding(&result, "secrets")["outcome"], "pass", "{kind}");
-            // Its plan has no password either, and refers to its source if the URL does.
+            // The plan has no password, either. It names the source of the password if the URL
+            // does.
             let plan = lab.dyno("show --plan").success().stdout;
             assert!(!holds(plan.as_bytes()), "{plan}");
             lab.file("p.json", &plan);

@@ -1,4 +1,4 @@
-//! One run by several load generators.
+//! One run that is shared by several load generators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use dyno_core::clock::wall_time;
 
 use crate::common::Lab;
 
-/// Prints who did what: the session, the number of sessions, a random number and a unique one.
+/// Prints the session, the number of sessions, a random number, and a unique number.
 const SCRIPT: &str = "\
 function event()
   io.stderr:write(string.format('did %d %d %d %d\\n', sysbench.tid, sysbench.opt.threads,
@@ -14,8 +14,8 @@ function event()
 end
 ";
 
-/// The printed lines.
-fn did(text: &str) -> Vec<Vec<String>> {
+/// The printed lines, split into words.
+fn printed_lines(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("did "));
     let words = |line: &str| line.split(' ').map(str::to_owned).collect();
     lines.map(words).collect()
@@ -27,18 +27,19 @@ fn the_parts_are_the_whole() {
     let script = lab.file("who.lua", SCRIPT);
     let line =
         format!("run {script} -c 7 --events 100 -t 60s --warmup 0 --seed 5 --calibrate never");
-    let whole = did(&lab.dyno(&line).success().stderr);
+    let whole = printed_lines(&lab.dyno(&line).success().stderr);
     assert_eq!(whole.len(), 100);
     let parts: Vec<Vec<Vec<String>>> = (1..=3)
         .map(|part| {
-            did(&lab
-                .dyno(&format!("{line} --shard {part}/3"))
-                .success()
-                .stderr)
+            printed_lines(
+                &lab.dyno(&format!("{line} --shard {part}/3"))
+                    .success()
+                    .stderr,
+            )
         })
         .collect();
     assert_eq!([34, 33, 33], [0, 1, 2].map(|part: usize| parts[part].len()));
-    // The progress of each session is random; its first draw is not.
+    // How far each session gets is random, but its first draw is not.
     let mut first = BTreeMap::new();
     for row in &whole {
         first.entry(row[0].clone()).or_insert(row[2].clone());
@@ -61,7 +62,7 @@ fn the_parts_are_the_whole() {
 }
 
 #[test]
-fn a_run_begins_at_the_instant_that_was_asked_for() {
+fn a_run_begins_at_the_requested_instant() {
     let lab = Lab::new();
     let script = lab.file("nothing.lua", "function event() end");
     let line = format!("run {script} -t 1s --warmup 1s --calibrate never --quiet");

@@ -1,4 +1,4 @@
-//! Figures per statement shape, compared with the server's own counters.
+//! Figures for each statement shape, compared with the server's own counters.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::common::{Lab, SHORT, has, prepared};
 
 const EVENTS: u64 = 100;
 
-/// The server's number of executions per statement shape, with Dyno's shapes without blanks as
-/// keys.
+/// How often the server says that it executed each statement shape. The keys are Dyno's shapes
+/// without blanks.
 fn digests(database: &Database) -> BTreeMap<String, u64> {
     let rows = database.query(&format!(
         "SELECT DIGEST_TEXT, COUNT_STAR \
@@ -19,7 +19,7 @@ fn digests(database: &Database) -> BTreeMap<String, u64> {
     ));
     let shape = |text: &str| {
         let bare: String = text.chars().filter(|c| !" `".contains(*c)).collect();
-        // The server's name for executions of prepared statements, and DISTINCT.
+        // How the server names executions of prepared statements, and DISTINCT.
         let bare = bare.strip_prefix("EXECUTE").unwrap_or(&bare);
         let bare = bare.replace("DISTINCTROW", "DISTINCT");
         bare.replace("sbtest1", "sbtestN").replace("(...)", "(?,…)")
@@ -75,7 +75,7 @@ fn shapes_of_statements_are_those_that_the_server_counts() {
     );
 }
 
-/// The number of shapes with the same count at the server and in Dyno.
+/// The number of shapes for which the server and Dyno have the same count.
 fn server_agrees(run: &Value) -> usize {
     let reported = shapes(run);
     let digests = run["digests"]["digests"].as_array().unwrap().iter();
@@ -109,7 +109,7 @@ fn digests_of_postgres_match_dynos_counts_or_report_a_gap() {
     assert!(notes(&run).contains("CREATE EXTENSION"), "{}", notes(&run));
     database.execute("CREATE EXTENSION pg_stat_statements");
     let run = lab.json(&format!("run {line} {FEW}"));
-    // The server may count only the first of prepared BEGIN and COMMIT.
+    // The server may count only the first one of prepared BEGIN and COMMIT.
     assert!(server_agrees(&run) >= 9, "{:#}", run["digests"]);
     assert_eq!(run["digests"]["source"], "pg_stat_statements");
     let shown = lab.dyno("show last -v").success();
@@ -132,7 +132,7 @@ fn mariadb_counts_by_its_digests_where_its_performance_schema_is_on() {
     lab.dyno(&format!("prepare {} -q", line("root"))).success();
     let run = lab.json(&format!("run {} {FEW}", line("root")));
     assert_eq!(server_agrees(&run), 11, "{:#}", run["digests"]);
-    // A user without permission gets a note about the missing data.
+    // A user without the permission gets a note about what is missing.
     admin.execute(None, "CREATE USER blind@'%'");
     admin.execute(None, "GRANT ALL ON small.* TO blind@'%'");
     let run = lab.json(&format!("run {} {FEW}", line("blind")));
@@ -212,7 +212,7 @@ fn a_table_cache_that_is_too_small_is_named_with_its_setting() {
 }
 
 #[test]
-fn counters_that_stood_still_are_quiet_on_every_server() {
+fn counters_that_did_not_change_are_quiet() {
     for kind in Kind::ALL {
         let lab = Lab::new();
         let (_database, target) = prepared(&lab, kind);
@@ -229,7 +229,7 @@ fn counters_that_stood_still_are_quiet_on_every_server() {
     }
 }
 
-/// The plans of a run by shape: access method and rows of each table.
+/// The plans in a run by shape: the access method and the rows of each table.
 fn plans(run: &Value) -> BTreeMap<String, String> {
     let plans = run["plans"].as_array().unwrap().iter();
     plans
@@ -272,12 +272,12 @@ fn records_each_servers_plans_of_the_statements_that_ran() {
             ));
             let explained = plans(&run);
             assert_eq!(explained.len(), 5, "{target}: {explained:#?}");
-            // PostgreSQL's choice of scan depends on statistics that it may not have yet.
+            // The scan that PostgreSQL chooses depends on statistics, which it may not have yet.
             let own = &explained["SELECT c FROM sbtestN WHERE id=?"];
             assert!(own.ends_with(point), "{target}: {own}");
             let sum = &explained["SELECT SUM(k) FROM sbtestN WHERE id BETWEEN ? AND ?"];
             assert!(sum.ends_with(range), "{target}: {sum}");
-            // Without --statements they have figures too, needed to find examples.
+            // Even without --statements they have figures, which are needed to find examples.
             assert!(!run["statements"].as_array().unwrap().is_empty());
         }
     }
@@ -306,10 +306,10 @@ fn explains_a_named_statement_or_reports_why_not() {
     let missing = &run["plans"][1];
     let why = missing["why_not"].as_str().unwrap();
     assert!(why.contains("no such table: missing"), "{why}");
-    let said = lab
+    let output = lab
         .dyno(&format!("run {line} --explain everything"))
         .failure(2);
-    has(&said, &["--explain 'everything': expected all"]);
+    has(&output, &["--explain 'everything': expected all"]);
     // Text after a semicolon would be executed.
     let several = lab
         .command(&format!("run {line} {few}"))

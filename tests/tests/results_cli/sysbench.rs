@@ -21,14 +21,14 @@ fn sysbench(lab: &Lab, database: &Database, results: Option<&str>) -> Output {
     sound(run(&mut command, LIMIT)).success()
 }
 
-/// A report without its figures.
+/// A report with its figures removed.
 fn shape(text: &str) -> String {
     let figures = regex::Regex::new(r" *[0-9]+(\.[0-9]+)? *").unwrap();
     figures.replace_all(text, " N").into_owned()
 }
 
 #[test]
-fn the_record_shows_nowhere_in_the_report() {
+fn recording_does_not_change_the_report() {
     let lab = Lab::new();
     for (index, kind) in Kind::ALL.into_iter().enumerate() {
         let database = Database::new(kind);
@@ -100,7 +100,7 @@ fn a_binary_called_sysbench_records_where_it_should() {
     assert_eq!(quiet.stderr, "");
     assert!(!lab.path("dyno.db").exists());
     has(&called(Some("kept.db")), &["dyno: run 1 in kept.db is"]);
-    // An obstacle to the record affects only the record.
+    // If the record cannot be written, only the record is missing.
     lab.file("text.db", "notes");
     let output = called(Some("text.db"));
     has(

@@ -1,4 +1,4 @@
-//! Runs as tables of their factors.
+//! Tables of runs by their factors.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn a_table_matches_the_comparison_of_its_runs() {
     };
     assert_eq!(cell("10M", "1")["runs"], serde_json::json!([1, 4]));
     assert_eq!(cell("9M", "2"), Value::Null, "no run was like that");
-    // Both sides of the same comparison.
+    // Compare both sides with `compare`.
     let compared = lab.json("compare 1,4 3 --json");
     let metrics = compared[0]["metrics"].as_array().unwrap();
     let events = metrics.iter().find(|one| one["name"] == "events").unwrap();
@@ -58,7 +58,7 @@ fn a_table_matches_the_comparison_of_its_runs() {
         .collect();
     assert_eq!(ids, [1, 4]);
     has(&lab.dyno("list runs").success(), &["fs=xfs"]);
-    // Varied factors are intended differences, and name the sides.
+    // The factors that vary are intended differences, and name the sides.
     let compared = lab.dyno("compare 1 2").success();
     has(&compared, &["memory 9M", "factor memory: 10M → 9M"]);
 }
@@ -97,9 +97,9 @@ fn reports_unknown_names_and_lists_known_ones() {
 }
 
 #[test]
-fn a_log_whose_seconds_lack_a_part_has_the_rate_that_it_prints() {
+fn a_log_with_missing_seconds_has_its_printed_rate() {
     let lab = Lab::new();
-    // The lines cover 9 of its 12 s.
+    // The log has lines for 9 of its 12 s.
     let log = include_str!("../../../crates/dyno-import/fixtures/stopped.out");
     let log = lab.file("stopped.out", log);
     lab.dyno(&format!("import sysbench {log} --factor memory=1G -q"))
@@ -137,7 +137,7 @@ fn reports_cells_of_unlike_runs_in_text_json_and_page() {
 }
 
 #[test]
-fn a_run_that_cannot_be_compared_is_left_out_and_named() {
+fn names_runs_that_cannot_be_compared() {
     let lab = Lab::new();
     let target = lab.sqlite();
     let run = format!("run oltp_point_select {target} {SHORT} -q");

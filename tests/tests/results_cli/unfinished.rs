@@ -1,4 +1,4 @@
-//! A run with a killed process.
+//! Runs whose process was killed.
 
 use std::thread;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn a_killed_run_keeps_its_intervals() {
         true => lab.number("SELECT count(*) FROM interval"),
         false => 0.0,
     };
-    // The file exists before its tables do.
+    // The file exists before its tables are created.
     thread::sleep(Duration::from_secs(1));
     while recorded() < 5.0 {
         assert!(Clock.now() < deadline_ns, "no intervals are recorded");
@@ -38,7 +38,7 @@ fn a_killed_run_keeps_its_intervals() {
     assert!(kept >= before, "{kept} < {before}");
     assert!(
         kept + 1.0 >= printed,
-        "{printed} were told, {kept} are kept"
+        "{printed} were printed, {kept} are recorded"
     );
 
     let listed = lab.dyno("list runs").success();
@@ -58,7 +58,7 @@ fn a_killed_run_keeps_its_intervals() {
     let events = lab.number("SELECT sum(events) FROM interval");
     assert_eq!(result["totals"]["events"].as_f64().unwrap(), events);
     assert_ne!(result["end"]["how"], "completed");
-    // The file accepts further runs.
+    // More runs can be added to the file.
     lab.dyno(&format!(
         "run oltp_point_select {target} -t 1s --warmup 0 --calibrate never -q"
     ))
@@ -90,7 +90,7 @@ fn the_record_shows_that_a_run_was_interrupted_or_failed() {
         .failure(1);
     assert_eq!(lab.json("list runs --json")[1]["state"], "failed");
     has(&lab.dyno("show").success(), &["failed", "boom"]);
-    // It fails before there is anything to summarize.
+    // The run fails before there is anything to summarize.
     let text = "function thread_init() error('no way in') end function event() end";
     let script = lab.file("init.lua", text);
     lab.dyno(&format!("run {script} -t 5s --warmup 0"))

@@ -1,4 +1,5 @@
-//! Effects on a verdict from outside: expectations, claims, waivers, and the gate.
+//! What a user can do about a verdict: state expectations and claims, waive findings, and gate on
+//! it.
 
 use dyno_tests::Kind;
 
@@ -21,7 +22,7 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
         assert_eq!(finding(&result, "requested-settings")["outcome"], "pass");
         let runs = lab.json("list runs --json").as_array().unwrap().len();
         let line = format!("{run} --expect {held} --expect {missed} --expect no_such=1");
-        // Known before the load, it is reported there, and nothing runs.
+        // If it is known before the load, it is reported then, and nothing runs.
         let early = lab.dyno(&line).failure(3);
         has(
             &early,
@@ -38,7 +39,7 @@ fn an_expectation_that_does_not_hold_refuses_the_run() {
         assert!(evidence.contains("no_such does not exist"), "{evidence}");
         assert_eq!(result["verdict"], "refused");
 
-        // The exit status reflects it on request.
+        // The exit status reflects the verdict on request.
         lab.dyno(&format!("{run} --expect {missed} --force"))
             .success();
         let gated = lab
@@ -106,7 +107,7 @@ fn a_finding_is_waived_by_name_with_a_reason() {
     let waivers = lab.sql("SELECT check_name, reason FROM waiver");
     assert_eq!(waivers, [["requested-settings", reason]]);
 
-    // The same before a run.
+    // Options are checked before a run, too.
     for (pair, expected) in [
         ("nosuch=why", "there is no check"),
         ("stalls", "is not NAME=VALUE"),

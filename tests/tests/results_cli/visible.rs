@@ -1,5 +1,5 @@
-//! Text from a server is escaped: it cannot control a terminal or reverse text, and never contains
-//! the password.
+//! Text from a server is escaped. It must not control a terminal or reverse text, and must never
+//! contain the password.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use dyno_tests::command::run;
 
 use crate::common::{LIMIT, Lab, sound};
 
-/// A terminal window title, a cleared screen in C1 bytes, reversed text, colour.
+/// A terminal title, a screen cleared by C1 bytes, reversed text, and colour.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}tfel\u{2066}\u{1b}[31m\r\u{feff}";
 /// The user's password, which the server repeats in its messages.
 const SECRET: &str = "c4naryWord";
@@ -19,7 +19,7 @@ fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
     [&length[..3], &[sequence], body].concat()
 }
 
-/// A server of MySQL's protocol with hostile text everywhere: version, settings, errors.
+/// A MySQL server that puts hostile text everywhere: in its version, its settings and its errors.
 fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -57,7 +57,7 @@ fn serve(mut stream: TcpStream) -> Option<()> {
     }
 }
 
-/// The body of one packet.
+/// Reads one packet and returns its body.
 fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
@@ -96,7 +96,7 @@ fn settings() -> Vec<u8> {
     packets
 }
 
-/// Fails if text of the server controls, hides or leaks anything.
+/// Fails if the text controls, hides or leaks anything.
 fn harmless(text: &str, what: &str) {
     let steers = |c: char| match c {
         '\n' | '\t' => false,
@@ -162,7 +162,7 @@ fn server_text_can_neither_steer_the_terminal_nor_reveal_secrets() {
         harmless(&output.stdout, &line);
         harmless(&output.stderr, &line);
         let both = format!("{}{}", output.stdout, output.stderr);
-        // As text or as JSON, wherever lines are folded.
+        // In text or in JSON, no matter where lines are folded.
         let all: String = both.split_whitespace().collect();
         let written = ["\\x1b]0;owned", "\\u001b]0;owned"];
         shown.extend(
@@ -172,12 +172,13 @@ fn server_text_can_neither_steer_the_terminal_nor_reveal_secrets() {
                 .then_some(line),
         );
     }
-    // It is shown, not omitted: in the error, the version, the settings.
+    // The text is shown and not dropped: in the error, the version and the settings.
     assert!(shown.len() >= 3, "{shown:?}");
     check_record(&lab);
 }
 
-/// Fails if the record controls or leaks anything, or if the hidden password is not reported.
+/// Fails if the record controls or leaks anything, or if Dyno does not report that it hid the
+/// password.
 fn check_record(lab: &Lab) {
     let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
     assert!(!page.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{2066}']));
@@ -193,13 +194,13 @@ fn check_record(lab: &Lab) {
             .any(|part| part == SECRET.as_bytes());
         assert!(!holds, "{name}");
     }
-    // The check reports where it appeared.
+    // The check says where it was found.
     let result = lab.json("show 1 --json");
     let finding = crate::common::finding(&result, "secrets");
     assert!(finding.to_string().contains("was hidden"), "{finding}");
 }
 
-/// A part of a script's output may come from a server.
+/// Part of a script's output may come from a server.
 #[test]
 fn warnings_are_escaped_and_script_output_stays_out_of_the_result() {
     let lab = Lab::new();

@@ -1,3 +1,3 @@
-//! Shared code of the tests of `dyno server`.
+//! Code shared by the tests of `dyno server`.
 
 pub(super) use dyno_tests::own_servers::{Lab, has};

@@ -1,4 +1,4 @@
-//! The five paths of the guide, as printed, on a private server: only times are shorter.
+//! Runs the five examples of the guide as printed, on a private server and with shorter times.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use dyno_tests::{Kind, PrivateServer, start_private_server};
 const GUIDE: &str = include_str!("../../../docs/recipes.md");
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The commands of a section, which are indented.
+/// The commands of a section, which are the indented lines.
 fn commands(heading: &str) -> String {
     let (_, section) = GUIDE.split_once(&format!("\n## {heading}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -21,7 +21,7 @@ fn commands(heading: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Programs that act on the private server instead of the host's.
+/// Programs that act on the private server instead of one on the host.
 fn programs(folder: &Path, server: &PrivateServer) {
     let address = server.server();
     let socket = address.socket.display();
@@ -54,7 +54,7 @@ fn programs(folder: &Path, server: &PrivateServer) {
     }
 }
 
-/// Executes a path, and returns what it prints and its folder.
+/// Runs the commands of a section, and returns what they print and their folder.
 fn follow(heading: &str, server: &PrivateServer) -> (String, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join("bin");

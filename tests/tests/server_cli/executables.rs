@@ -1,4 +1,4 @@
-//! Server kinds defined by other executables.
+//! Server kinds that other executables define.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -8,7 +8,7 @@ use dyno_tests::server::variable;
 
 use super::common::{Lab, has};
 
-/// Writes the executables of a kind that runs PostgreSQL.
+/// Writes the executables of a server kind that runs PostgreSQL.
 fn write_kind(folder: &Path, programs: &[(&str, &str)]) {
     fs::create_dir(folder).unwrap();
     for (name, text) in programs {
@@ -24,7 +24,7 @@ fn write_kind(folder: &Path, programs: &[(&str, &str)]) {
 }
 
 const INSTALL: &str = "initdb -D \"$DYNO_SERVER_DATA\" -U postgres -A trust >/dev/null";
-/// Settings arrive on standard input, one per line.
+/// The settings arrive on standard input, one per line.
 const START: &str = "while IFS= read -r line; do echo \"$line\"; done \
                      > \"$DYNO_SERVER_DATA/extra.conf\"\n\
                      echo \"include 'extra.conf'\" >> \"$DYNO_SERVER_DATA/postgresql.conf\"\n";
@@ -60,7 +60,7 @@ fn a_server_in_the_foreground_needs_three_programs() {
     let up = lab.dyno("server up ./own --set work_mem=8MB").success();
     has(&up, &["own is up"]);
     load(&lab);
-    // Settings are read back by SQL, and the data folder is copied like that of Dyno's own kinds.
+    // SQL reads the settings back, and the data folder is copied as for Dyno's own kinds.
     let clamped = lab.dyno("server restart own --set max_wal_size=1 --set work_mem=9MB");
     has(&clamped.failure(1), &["did not start"]);
     lab.dyno("server restart own --set work_mem=9MB").success();
@@ -72,7 +72,7 @@ fn a_server_in_the_foreground_needs_three_programs() {
 }
 
 #[test]
-fn a_daemon_is_stopped_by_its_own_program_also_when_dyno_is_killed() {
+fn a_daemon_is_stopped_by_its_own_program_even_if_dyno_is_killed() {
     let lab = Lab::new();
     let start = format!("{START}{DAEMON}");
     let kind = lab.path("own");
@@ -156,7 +156,7 @@ fn reports_mistakes_of_the_programs() {
     );
 }
 
-/// The test hosts have no sshd: a program in its place runs the line that ssh would pass to the
+/// The test hosts have no sshd. A program in place of ssh runs the line that ssh would pass to the
 /// remote shell.
 #[test]
 fn executables_on_another_host_are_reached_by_ssh() {
@@ -182,7 +182,7 @@ fn executables_on_another_host_are_reached_by_ssh() {
     );
     let bin = lab.path("bin");
     fs::create_dir(&bin).unwrap();
-    // Only the user who starts Dyno has the keys, even if that is root.
+    // Only the user who starts Dyno may read the keys, even if that user is root.
     let user = fs::metadata(&bin).unwrap().uid();
     let ssh = format!(
         "#!/bin/sh\n[ \"$(id -u)\" = {user} ] || exit 255\nwhile [ \"$1\" = -o ]; do shift 2; \

@@ -1,8 +1,8 @@
-//! The whole life of each server kind.
+//! The whole life cycle of each server kind.
 
 use super::common::{Lab, has};
 
-/// Up, load, change, copy, empty, restore, down.
+/// Starts a server, loads, changes, copies, empties and restores it, and stops it.
 fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
     let lab = Lab::new();
     let load = "--tables 2 --table-size 500 --target server:one -q";
@@ -72,7 +72,7 @@ fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
 }
 
 #[test]
-fn mariadb_lives() {
+fn mariadb_has_a_whole_life_cycle() {
     let setting = ("innodb-buffer-pool-size", "64M");
     let setting = (setting.0.replace('-', "_"), setting.1);
     lives(
@@ -84,7 +84,7 @@ fn mariadb_lives() {
 }
 
 #[test]
-fn mysql_lives() {
+fn mysql_has_a_whole_life_cycle() {
     lives(
         "mysql",
         "mysql 9.",
@@ -94,7 +94,7 @@ fn mysql_lives() {
 }
 
 #[test]
-fn postgresql_lives() {
+fn postgresql_has_a_whole_life_cycle() {
     lives(
         "postgresql",
         "postgresql 1",
@@ -104,7 +104,7 @@ fn postgresql_lives() {
 }
 
 #[test]
-fn settings_of_the_data_directory_count_when_it_is_made() {
+fn settings_apply_when_the_data_directory_is_created() {
     let lab = Lab::new();
     lab.dyno("server up mariadb --set innodb_page_size=4k --set log_bin=true")
         .success();
@@ -129,7 +129,7 @@ fn a_server_has_a_port_and_a_url_for_tcp() {
     assert!(url.contains(&format!("127.0.0.1:{port}/sbtest")), "{url}");
     let doctor = lab.dyno(&format!("doctor --target {}", url.trim()));
     has(&doctor, &["shared_buffers is"]);
-    // The port belongs to the server while it runs.
+    // No other server may use the port while this one runs.
     let taken = lab
         .dyno(&format!("server up mariadb --port {port}"))
         .failure(1);

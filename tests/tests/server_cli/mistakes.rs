@@ -1,4 +1,4 @@
-//! Wrong requests, and servers that do not obey.
+//! Invalid requests, and servers that do not do what they should.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn a_server_that_cannot_be_restarted_keeps_its_settings_and_its_data() {
     assert_eq!(lab.server("postgresql")["state"], "up");
     let settings = &lab.server("postgresql")["settings"];
     assert_eq!(settings, &serde_json::json!({ "work_mem": "8MB" }));
-    // Wrong arguments are found while the server runs.
+    // Wrong arguments are reported even while the server runs.
     let wrong = lab
         .dyno("server restart postgresql --set shared_bufers=1GB")
         .failure(2);

@@ -1,8 +1,8 @@
-//! `dyno server`: servers are created, started, changed, copied, restored and removed, and the
-//! effects of failures.
+//! `dyno server`: creates, starts, changes, copies, restores and removes servers, and handles
+//! failures.
 
 mod common;
-// Tests start in the order of their names; this one takes longest.
+// Tests start in the order of their names, and this one takes longest.
 mod documented;
 mod executables;
 mod kinds;

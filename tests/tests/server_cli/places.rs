@@ -1,7 +1,7 @@
-//! A server's place: limits, a separate file system, a cold start, a quiet host.
+//! Where a server runs: its limits, its own file system, a cold start, and a quiet host.
 //!
-//! A kernel or container may refuse control groups, loop devices or mounts to its root. Then a test
-//! prints a note on the process's standard error, and checks that Dyno gave the reason and left
+//! A kernel or container may not permit its root to use control groups, loop devices or mounts. In
+//! that case a test prints a note on standard error, and checks that Dyno gave the reason and left
 //! nothing behind.
 
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::common::{Lab, has};
 
-/// Reasons for which a host may refuse.
+/// The reasons why a host may refuse.
 const REFUSALS: [&str; 5] = [
     "needs root",
     "controller '",
@@ -23,24 +23,24 @@ const REFUSALS: [&str; 5] = [
     "`mount -t",
 ];
 
-/// Starts a server, if the host permits its resources.
+/// Starts a server, if the host permits what it needs.
 fn up(lab: &Lab, line: &str) -> Option<Value> {
     let up = lab.dyno(&format!("server up {line} --json"));
     if up.status.success() {
         return Some(serde_json::from_str(&up.stdout).unwrap());
     }
-    let said = &up.stderr;
-    let why = REFUSALS.iter().find(|reason| said.contains(**reason));
-    assert!(why.is_some(), "dyno server up {line}: {said}");
+    let stderr = &up.stderr;
+    let why = REFUSALS.iter().find(|reason| stderr.contains(**reason));
+    assert!(why.is_some(), "dyno server up {line}: {stderr}");
     let left = fs::read_dir(lab.servers()).map_or(0, Iterator::count);
     assert_eq!(left, 0, "a refused server leaves nothing");
-    // Not `eprintln!`, which the test harness hides if the test passes.
-    let loud = format!("\nNOT TESTED: this host does not permit `server up {line}`: {said}\n");
+    // Not `eprintln!`, which the test harness hides in tests that pass.
+    let loud = format!("\nNOT TESTED: this host does not permit `server up {line}`: {stderr}\n");
     std::io::stderr().write_all(loud.as_bytes()).unwrap();
     None
 }
 
-/// Control groups of servers of this name, in any hierarchy.
+/// The control groups of servers of this name, in any hierarchy.
 fn groups(name: &str) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let points = mounts
@@ -61,12 +61,12 @@ fn groups(name: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A name that no other test's server has.
+/// A server name that no other test uses.
 fn own_name(what: &str) -> String {
     format!("{what}{}", std::process::id())
 }
 
-/// Kills a server and its supervisor together, like a host crash.
+/// Kills a server and its supervisor at once, like a crash of the host.
 fn crash(lab: &Lab, name: &str) {
     let text = fs::read(lab.servers().join(name).join("supervisor.json")).unwrap();
     let running: Value = serde_json::from_slice(&text).unwrap();
@@ -75,7 +75,7 @@ fn crash(lab: &Lab, name: &str) {
         // SAFETY: kill has no memory effects; the processes belong to this test's server.
         unsafe { libc::kill(i32::try_from(pid).unwrap(), libc::SIGKILL) };
     }
-    // A large process takes a while to exit, without a command line.
+    // A large process takes a while to exit, and has no command line meanwhile.
     let is_gone = |pid: &i64| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
@@ -89,7 +89,7 @@ fn crash(lab: &Lab, name: &str) {
     lab.wait_for_nobody();
 }
 
-/// Unmounts a file system, like a reboot. Killed processes may take a while to exit.
+/// Unmounts a file system, as a reboot would. Killed processes may still be exiting.
 fn unmount(folder: &Path) {
     for _ in 0..500 {
         if Command::new("umount")
@@ -106,7 +106,7 @@ fn unmount(folder: &Path) {
     panic!("{} cannot be unmounted", folder.display());
 }
 
-/// The CPU seconds of a process.
+/// The CPU time of a process in seconds.
 fn cpu_s(pid: i64) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
@@ -145,7 +145,7 @@ fn a_server_is_limited_from_its_first_instruction_on() {
     let share = (cpu_s(pid) - before) / ((clock.now() - begun) as f64 / 1e9);
     assert!(share < 0.6, "{share} processors");
 
-    // A restart changes the limits.
+    // A restart can change the limits.
     let restart = lab
         .dyno(&format!("server restart {name} --cpus none --json"))
         .success();
@@ -160,7 +160,7 @@ fn a_server_is_limited_from_its_first_instruction_on() {
         "they go with the server"
     );
 
-    // They are found again after all processes were killed.
+    // The limits are found again after all processes were killed.
     lab.dyno(&format!("server restart {name}")).success();
     crash(&lab, &name);
     assert!(!groups(&name).is_empty());
@@ -217,7 +217,7 @@ fn a_disk_is_limited() {
         .dyno(&format!("run oltp_update_index {load} {plan}"))
         .success();
     let run: Value = serde_json::from_str(&run.stdout).unwrap();
-    // Each commit writes the redo log: there are fewer commits than writes.
+    // Each commit writes the redo log, so there are fewer commits than writes.
     let count = run["totals"]["events"].as_u64().unwrap();
     assert!(count <= 200, "{count} commits in 4 s");
 }
@@ -245,10 +245,10 @@ fn reports_impossible_options_before_anything_is_made() {
     has(&huge.failure(1), &["a file system of"]);
     let mut without = lab.command("server up mariadb --fs zfs");
     let output = without.env("PATH", "/nowhere").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if !PathBuf::from("/usr/sbin/zpool").exists() && !PathBuf::from("/sbin/zpool").exists() {
         let known = ["package zfsutils-linux", "needs root"];
-        assert!(known.iter().any(|part| said.contains(part)), "{said}");
+        assert!(known.iter().any(|part| stderr.contains(part)), "{stderr}");
     }
     assert!(fs::read_dir(lab.servers()).map_or(0, Iterator::count) == 0);
 }
@@ -274,7 +274,7 @@ fn a_server_uses_its_own_file_system() {
     let run = format!("run oltp_point_select {load} -t 1s --warmup 0 --calibrate never");
     lab.dyno(&run).success();
 
-    // A reboot leaves the image and an empty folder.
+    // A reboot leaves the image and an empty folder behind.
     crash(&lab, "own");
     let folder = lab.servers().join("own");
     unmount(&folder);
@@ -335,7 +335,7 @@ fn a_mounted_server_is_removed_whole_and_a_failed_start_leaves_nothing() {
 }
 
 #[test]
-fn one_image_is_restored_at_several_places() {
+fn restores_one_image_in_several_places() {
     let lab = Lab::new();
     lab.dyno("server up mariadb --name one").success();
     lab.dyno("server up mariadb --name two").success();
@@ -351,7 +351,7 @@ fn one_image_is_restored_at_several_places() {
     let plan = "-t 1s --warmup 0 --calibrate never";
     let run = format!("run oltp_point_select {load} {plan} --target server:two");
     lab.dyno(&run).success();
-    // Its own copy has its own users.
+    // The copy has its own users.
     lab.dyno("server restore two empty").success();
     has(&lab.dyno(&run).failure(1), &["missing"]);
     lab.dyno("server restore two loaded").success();
@@ -367,7 +367,7 @@ fn one_image_is_restored_at_several_places() {
 }
 
 #[test]
-fn a_trial_begins_cold_and_quiet() {
+fn a_trial_starts_on_a_cold_cache_and_a_quiet_host() {
     let lab = Lab::new();
     lab.dyno("server up mariadb --name one").success();
     let load = "--tables 1 --table-size 2000 --target server:one -q";
@@ -386,10 +386,10 @@ fn a_trial_begins_cold_and_quiet() {
         server["reset"]["done"].to_string(),
         &server["reset"]["not_done"],
     );
-    let said = format!("{done}{not_done}");
+    let steps = format!("{done}{not_done}");
     assert!(
-        said.contains("page cache") && said.contains("trim"),
-        "{said}"
+        steps.contains("page cache") && steps.contains("trim"),
+        "{steps}"
     );
     if !done.contains("page cache of the host dropped") {
         let loud = format!("\nNOT TESTED: the page cache cannot be dropped here: {not_done}\n");

@@ -1,4 +1,4 @@
-//! Servers with a killed Dyno or supervisor, interrupted copies, and the places of passwords.
+//! Servers whose Dyno or supervisor is killed, interrupted copies, and where passwords are stored.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +44,7 @@ fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
 fn a_server_whose_start_is_interrupted_does_not_stay() {
     let lab = Lab::new();
     let dyno = lab.start("server up postgresql --name half");
-    // The supervisor learns that the server stays only after its first answer.
+    // The supervisor learns that the server is to stay only after the server's first answer.
     while !lab.servers().join("half/supervisor.json").exists() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         assert!(!lab.servers().join("half/ended.json").exists());
@@ -55,7 +55,7 @@ fn a_server_whose_start_is_interrupted_does_not_stay() {
         .status
         .success();
     if answered {
-        // It was faster than the signal.
+        // The start was faster than the signal.
         assert_eq!(lab.server("half")["state"], "up");
         return;
     }
@@ -123,7 +123,7 @@ fn two_starts_at_once_leave_one_server() {
 }
 
 #[test]
-fn an_interrupted_restore_is_not_taken_for_data() {
+fn an_interrupted_restore_does_not_count_as_data() {
     let lab = Lab::new();
     lab.dyno("server up postgresql").success();
     lab.dyno("server snapshot postgresql first").success();
@@ -137,7 +137,7 @@ fn an_interrupted_restore_is_not_taken_for_data() {
     has(&copy, &["was interrupted"]);
     lab.dyno("server restore postgresql first").success();
     has(&lab.dyno("server restart postgresql").success(), &["is up"]);
-    // A copy with a missing file is noticed.
+    // A copy that lacks a file is rejected.
     lab.dyno("server down postgresql --keep-data").success();
     fs::remove_file(folder.join("snapshots/first/data/PG_VERSION")).unwrap();
     let restore = lab.dyno("server restore postgresql first").failure(1);
@@ -148,20 +148,20 @@ fn an_interrupted_restore_is_not_taken_for_data() {
 }
 
 #[test]
-fn passwords_are_in_files_of_their_owner_and_nowhere_else() {
+fn passwords_are_only_in_files_of_their_owner() {
     for kind in ["mariadb", "mysql", "postgresql"] {
         let lab = Lab::new();
-        let mut said = lab.dyno(&format!("server up {kind}")).success().stdout;
+        let mut printed = lab.dyno(&format!("server up {kind}")).success().stdout;
         let folder = lab.servers().join(kind);
         let password = fs::read_to_string(folder.join("password")).unwrap();
-        said += &lab.dyno("server list --json").success().stdout;
-        said += &lab.dyno(&format!("server url {kind}")).success().stdout;
-        said += &lab.dyno(&format!("server logs {kind}")).success().stdout;
-        said += &lab
+        printed += &lab.dyno("server list --json").success().stdout;
+        printed += &lab.dyno(&format!("server url {kind}")).success().stdout;
+        printed += &lab.dyno(&format!("server logs {kind}")).success().stdout;
+        printed += &lab
             .dyno(&format!("server url {kind} --tcp"))
             .success()
             .stdout;
-        assert!(!said.contains(&password), "{kind}: {said}");
+        assert!(!printed.contains(&password), "{kind}: {printed}");
         for (pid, line) in lab.processes() {
             assert!(!line.contains(&password), "{line}");
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -188,7 +188,7 @@ fn passwords_are_in_files_of_their_owner_and_nowhere_else() {
             "{holders:?}: the password, and the clients' file"
         );
         assert!(!folder.join("run/first.sql").exists() && !folder.join("run/password").exists());
-        // Without the password, connections fail.
+        // Connections without the password fail.
         let url = lab
             .dyno(&format!("server url {kind} --tcp"))
             .success()

@@ -1,4 +1,4 @@
-//! The API of scripts, on real servers.
+//! The script API on real servers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use dyno_tests::{Database, Kind};
 use super::{body, figure, ours_on, theirs_on, words};
 
 const KINDS: [Kind; 3] = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
-/// sysbench's client library can log in to these without further setup.
+/// sysbench's client library can log in to these without more setup.
 const ORACLES: [Kind; 2] = [Kind::Mariadb, Kind::Postgres];
 
-/// Runs the script's `show` command on all servers; it must print `expected` everywhere.
+/// Runs the script's `show` command on all servers. Each must print `expected`.
 fn prints(kinds: &[Kind], line: &str, expected: &str) {
     for kind in kinds {
         let output = ours_on(&Database::new(*kind), &format!("{line} show")).success();
@@ -66,7 +66,7 @@ fn an_error_that_a_hook_ignores_repeats_the_event() {
         let line = "ignorable --events=3 --time=0 run";
         for output in [ours_on(&database, line), theirs_on(&database, line)] {
             let text = output.success().stdout;
-            // The message that threads have started may come between them.
+            // The message that the threads have started may come between these lines.
             for line in ["\tSELECT * FROM absent\ttrue\n", "\nagain\ttrue\n"] {
                 assert!(text.contains(line), "{text}");
             }
@@ -93,7 +93,7 @@ fn reports_failed_statements_as_sysbench_does() {
 }
 
 #[test]
-fn scripts_in_the_old_manner_run() {
+fn old_style_scripts_run() {
     for kind in ORACLES {
         for run in [ours_on, theirs_on] {
             let database = Database::new(kind);
@@ -146,7 +146,7 @@ fn a_lost_connection_comes_back() {
     }
 }
 
-/// Kills one of the database's connections once there are this many.
+/// Kills one connection to the database as soon as there are this many.
 fn kill_one_of(database: &Database, count: usize) {
     let others = match database.server.kind {
         Kind::Postgres => {

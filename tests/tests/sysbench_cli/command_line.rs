@@ -1,4 +1,4 @@
-//! Accepted and refused command lines.
+//! Command lines that are accepted, and those that are refused.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn plain(line: &str) -> Output {
     dyno(["sysbench"].into_iter().chain(line.split_whitespace()))
 }
 
-/// Names that work but are not in the help.
+/// Names that still work but are not in the help.
 const OLD_NAMES: [&str; 4] = ["num-threads", "max-requests", "max-time", "tx-rate"];
 
 #[test]
@@ -55,7 +55,7 @@ fn a_scripts_help_is_sysbenchs() {
     assert_eq!(body(&ours), body(&theirs));
 }
 
-/// Refused lines: the line, its standard output and its standard error.
+/// Lines that are refused, with their standard output and standard error.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("options --foo=1 run", "", "invalid option: --foo=1"),
     (
@@ -141,7 +141,7 @@ fn reports_why_a_parallel_command_failed() {
         line.unwrap_or_default().to_owned()
     };
     let mine = fatal(&ours(line).failure(1).stdout);
-    // The original exits with status 0.
+    // sysbench exits with status 0.
     assert_eq!(mine, fatal(&theirs(line).success().stdout));
     assert!(mine.ends_with(": as each was asked"), "{mine}");
 }

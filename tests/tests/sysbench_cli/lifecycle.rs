@@ -1,4 +1,4 @@
-//! Script functions that run before and after events.
+//! The script functions that run before and after the events.
 
 use dyno_tests::{Database, Kind, dyno};
 
@@ -7,14 +7,14 @@ use super::{assert_matches, body, figure, ours, ours_on, script, theirs, theirs_
 const ORACLES: [Kind; 2] = [Kind::Mariadb, Kind::Postgres];
 
 #[test]
-fn each_state_queries_wherever_it_likes() {
+fn states_can_query_anywhere() {
     for kind in ORACLES {
         let database = Database::new(kind);
         let line = "queries_anywhere --threads=2 --time=2 --report-interval=1 run";
         for output in [ours_on(&database, line), theirs_on(&database, line)] {
             let text = output.success().stdout;
-            // The main state's, the report's and each thread's own, which sysbench's threads print
-            // into one another.
+            // Once each in the main state, in the report's state and in both threads. sysbench's
+            // threads print into one another's lines.
             assert_eq!(text.matches("top").count(), 4, "{kind}\n{text}");
             assert!(text.contains("line\t3\t2\n"), "{kind}\n{text}");
             assert!(text.ends_with("end\t4\t0\ndone\t5\n"), "{kind}\n{text}");
@@ -36,7 +36,7 @@ fn a_top_level_may_query_without_a_command() {
 #[test]
 fn a_failing_end_function_does_not_stop_the_others() {
     let line = "fails_at_the_end --threads=2 --events=4 --time=0 run";
-    // sysbench exits with 0, so the failure is only in its log.
+    // sysbench exits with status 0, so only its log shows the failure.
     for output in [ours(line).failure(1), theirs(line).success()] {
         let text = &output.stdout;
         for function in ["thread_done", "report_cumulative", "done"] {
@@ -58,7 +58,7 @@ fn a_host_without_address_is_an_error_of_connecting() {
 }
 
 #[test]
-fn a_run_without_an_event_took_its_time_all_the_same() {
+fn a_run_without_events_has_a_duration() {
     let text = ours("long_event --warmup-time=1 --time=1 run")
         .success()
         .stdout;

@@ -1,5 +1,5 @@
-//! Compares `dyno sysbench` with sysbench: command line, output, script API and the effects of
-//! scripts on a server.
+//! Compares `dyno sysbench` with sysbench: the command line, the output, the script API, and what
+//! scripts do to a server.
 #![cfg(feature = "servers")]
 // This file is all tests, including the helper functions.
 #![allow(clippy::expect_used, clippy::panic)]
@@ -23,7 +23,7 @@ fn script(name: &str) -> String {
     format!("{SCRIPTS}/{name}.lua")
 }
 
-/// `line` with its first word, a script's name, replaced by its path.
+/// Splits `line` into words, and replaces the first, the name of a script, by its path.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     words[0] = script(&words[0]);
@@ -53,7 +53,7 @@ fn theirs_on(database: &Database, line: &str) -> Output {
     sysbench(database.sysbench_options().into_iter().chain(words(line)))
 }
 
-/// The output after the line with the program's name.
+/// The output after the line that names the program.
 fn body(output: &Output) -> &str {
     let text = output.stdout.split_once("\n\n");
     text.unwrap_or_else(|| panic!("no banner in {:?}", output.stdout))
@@ -72,7 +72,7 @@ fn figure(text: &str, label: &str) -> f64 {
         .unwrap_or_else(|_| panic!("no number in '{line}'"))
 }
 
-/// Asserts that all of `text` matches.
+/// Asserts that the pattern matches the whole text.
 fn assert_matches(text: &str, pattern: &str) {
     let whole = format!("^(?:{pattern})$");
     let regex = regex::Regex::new(&whole).expect("a valid expression");

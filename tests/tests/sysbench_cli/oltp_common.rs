@@ -1,6 +1,6 @@
-//! The names that scripts may replace in `oltp_common.lua` and the files next to it: a script
-//! replaces each name of `docs/oltp-scripts.md`, and sysbench and Dyno run it. The server must
-//! receive the same statements and end up with the same data.
+//! The names that scripts may replace in `oltp_common.lua` and the files next to it. For each name
+//! of `docs/oltp-scripts.md`, a script replaces it, and both sysbench and Dyno run that script. The
+//! server must receive the same statements and end up with the same data.
 
 mod cases;
 mod stock;
@@ -39,16 +39,16 @@ impl Tool {
     }
 }
 
-/// The effects of a tool with a script.
+/// What a tool does with a script.
 #[derive(Debug, PartialEq, Eq)]
-struct Deeds {
+struct Effects {
     /// The columns of the tables after `prepare`.
     columns: Vec<Vec<String>>,
-    /// Rows, ids, and the number of rows with the script's own values.
+    /// Rows, ids, and the number of rows with the values of the script.
     rows: Vec<String>,
-    /// Statements of `run`, of the case's extra command, and of `cleanup`.
+    /// The statements of `run`, of the additional command of the case, and of `cleanup`.
     statements: Shapes,
-    /// Statements of `prepare` with the script's mark; the others come from the loader.
+    /// The statements of `prepare` that have the script's mark. The others come from the loader.
     marks: Shapes,
     /// The counts in the report.
     report: BTreeMap<String, String>,
@@ -56,8 +56,8 @@ struct Deeds {
     statuses: Vec<Option<i32>>,
 }
 
-impl Deeds {
-    /// One line per comparable item.
+impl Effects {
+    /// One line for each item that is compared.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("statuses {:?}", self.statuses)];
         lines.extend(self.columns.iter().map(|column| column.join(" ")));
@@ -82,7 +82,7 @@ fn scripts_replace_functions_on_postgres() {
     compare(Kind::Postgres);
 }
 
-/// Runs every case in both tools and reports all differences at once.
+/// Runs every case with both tools, and reports all differences at once.
 fn compare(kind: Kind) {
     let logging = LoggingServer::start(kind);
     let mut differences = Vec::new();
@@ -114,15 +114,18 @@ fn compare(kind: Kind) {
     );
 }
 
-/// Additions of 1.1 have no oracle here: the mark must appear.
+/// There is no oracle for what 1.1 added, so only look for the mark.
 #[test]
 fn functions_of_later_versions_can_be_replaced() {
     let logging = LoggingServer::start(Kind::Mariadb);
     for case in MASTER_ONLY {
-        let deeds = observe(&logging, case, Tool::Dyno);
-        let marked = deeds.statements.keys().any(|shape| shape.contains("mark"));
-        assert!(marked, "{}: {deeds:#?}", case.name);
-        assert!(deeds.statuses.iter().all(|status| *status == Some(0)));
+        let effects = observe(&logging, case, Tool::Dyno);
+        let marked = effects
+            .statements
+            .keys()
+            .any(|shape| shape.contains("mark"));
+        assert!(marked, "{}: {effects:#?}", case.name);
+        assert!(effects.statuses.iter().all(|status| *status == Some(0)));
     }
 }
 
@@ -147,7 +150,7 @@ fn the_guide_lists_every_tested_name() {
 }
 
 /// Prepares, runs and cleans up, and records the statements at the server.
-fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Deeds {
+fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Effects {
     let database = Database::on(&logging.server());
     let folder = tempfile::tempdir().expect("a folder");
     let text = format!("require(\"{}\")\n{}\n", case.base, case.text);
@@ -180,12 +183,12 @@ fn observe(logging: &LoggingServer, case: &Case, tool: Tool) -> Deeds {
         }
         call("cleanup");
     });
-    // After an error sysbench prints no report.
+    // sysbench prints no report after an error.
     let report = match outputs[1].status.success() {
         true => report(&outputs[1].stdout),
         false => BTreeMap::new(),
     };
-    Deeds {
+    Effects {
         columns,
         rows,
         statements,
@@ -220,7 +223,7 @@ fn rows(database: &Database) -> Vec<String> {
     tables.iter().map(row).collect()
 }
 
-/// The counts in a report, without those that depend on time.
+/// The counts in a report, except those that depend on time.
 fn report(text: &str) -> BTreeMap<String, String> {
     let names = [
         "read",

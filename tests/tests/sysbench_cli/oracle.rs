@@ -1,5 +1,5 @@
-//! sysbench is the oracle for a script's effects on a server: the same command line in both must
-//! give the same schema, the same rows and the same statements.
+//! Checks what a script does to a server against sysbench: the same command line in both tools must
+//! give the same schema, rows and statements.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -17,7 +17,7 @@ const COMMON: &[&str] = &["--events=50", "--time=0", "--threads=1", "--rand-seed
 struct Script {
     name: &'static str,
     options: &'static [&'static str],
-    /// Rows that a run adds; `None` if it depends on the random ids.
+    /// How many rows a run adds; `None` if that depends on random ids.
     rows_added: Option<i64>,
 }
 
@@ -38,15 +38,15 @@ const SCRIPTS: &[Script] = &[
     script("oltp_read_write", TABLES, Some(0)),
     script("oltp_point_select", TABLES, Some(0)),
     script("oltp_insert", TABLES, Some(50)),
-    // An id that is drawn twice is deleted once.
+    // An id that is drawn twice is only deleted once.
     script("oltp_delete", TABLES, None),
     script("oltp_update_index", TABLES, Some(0)),
     script("oltp_update_non_index", TABLES, Some(0)),
     script("oltp_write_only", TABLES, Some(0)),
-    // These refuse more than one table.
+    // These scripts refuse more than one table.
     script("select_random_points", ONE_TABLE, Some(0)),
     script("select_random_ranges", ONE_TABLE, Some(0)),
-    // It creates a table per thread, and has no options for them.
+    // This script creates a table for each thread, and has no options for tables.
     script("bulk_insert", &[], Some(50)),
 ];
 
@@ -56,18 +56,18 @@ enum Tool {
     Dyno,
 }
 
-/// The effects of one tool with one script.
+/// What a tool does with a script.
 #[derive(Debug, PartialEq, Eq)]
-struct Deeds {
-    /// The schema after `prepare`, from the server.
+struct Effects {
+    /// The schema after `prepare`, as the server prints it.
     schema: String,
-    /// Rows, smallest and largest id of each table after `prepare`.
+    /// The number of rows and the smallest and largest id of each table after `prepare`.
     loaded: Vec<String>,
-    /// Statements of `run`.
+    /// The statements of `run`.
     statements: Shapes,
     /// The counts in the tool's report.
     report: BTreeMap<String, String>,
-    /// Tables that remain after `cleanup`.
+    /// The tables that remain after `cleanup`.
     left: Vec<String>,
 }
 
@@ -81,11 +81,11 @@ fn both_tools_send_postgres_the_same_statements() {
     compare(Kind::Postgres);
 }
 
-/// Runs every script in both tools and reports all differences at once.
+/// Runs every script with both tools, and reports all differences at once.
 fn compare(kind: Kind) {
     let logging = LoggingServer::start(kind);
     let mut differences = Vec::new();
-    // Prepared statements if the server has them, and plain text.
+    // With prepared statements if the server has them, and with plain text.
     for (script, mode) in SCRIPTS.iter().flat_map(|s| [(s, "auto"), (s, "disable")]) {
         let [expected, seen] = [Tool::Sysbench, Tool::Dyno].map(|tool| {
             let database = Database::on(&logging.server());
@@ -117,7 +117,7 @@ fn observe(
     script: &Script,
     mode: &str,
     tool: Tool,
-) -> Deeds {
+) -> Effects {
     let mode = format!("--db-ps-mode={mode}");
     let call = |command: &str| {
         let mut line = database
@@ -145,13 +145,13 @@ fn observe(
                 "{tool:?} {}: {added}",
                 script.name
             );
-            // Only the number of statements that changed a row differs, not the total.
+            // Only the number of statements that changed a row may differ, not the total.
             report.remove("write");
             report.remove("other");
         }
     }
     call("cleanup");
-    Deeds {
+    Effects {
         schema,
         loaded,
         statements,
@@ -183,7 +183,7 @@ fn schema(database: &Database) -> String {
     }
 }
 
-/// The counter of generated keys depends on how rows were inserted, not on the table.
+/// Removes the counter of generated keys, which depends on how rows were inserted.
 fn without_counter(create: &str) -> String {
     let words = create.split(' ');
     let kept = words.filter(|word| !word.starts_with("AUTO_INCREMENT="));
@@ -200,7 +200,7 @@ fn postgres_schema(server: &Server, name: &str) -> String {
         .arg(folder);
     dump.args(["-p", &server.port.to_string(), "-U", server.user(), name]);
     let output = run(&mut dump, Duration::from_secs(60)).success();
-    // Comments contain versions, `\restrict` a random key.
+    // Comments contain versions, and `\restrict` contains a random key.
     let kept = |line: &&str| !line.is_empty() && !line.starts_with("--") && !line.starts_with('\\');
     let lines: Vec<&str> = output.stdout.lines().filter(kept).collect();
     lines.join("\n")
@@ -224,7 +224,7 @@ fn rows(database: &Database) -> i64 {
         .sum()
 }
 
-/// The counts in a report, without those that depend on time.
+/// The counts in a report, except those that depend on time.
 fn report(text: &str) -> BTreeMap<String, String> {
     let names = [
         "read",

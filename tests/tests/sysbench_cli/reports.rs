@@ -1,4 +1,4 @@
-//! The output of runs, which programs parse.
+//! The output of runs, which other programs parse.
 
 use std::process::Command;
 use std::thread;
@@ -13,7 +13,7 @@ const NUMBER: &str = r"\d+\.\d\d";
 
 #[test]
 fn a_report_has_sysbenchs_lines() {
-    // Only figures differ: with each replaced by `#`, both print the same.
+    // Only figures may differ: with `#` in place of each, both print the same.
     let shape = |text: &str| {
         let figures = regex::Regex::new(r" *\d+(\.\d+)?").expect("a valid expression");
         figures.replace_all(text, "#").into_owned()
@@ -131,7 +131,7 @@ fn checkpoints_cut_the_run_without_gaps() {
         assert!(figure(text, "total number of events:") > 0.0, "{text}");
         assert!(!text.contains("fairness"), "nothing is known of it: {text}");
     }
-    // A part covers a second, so its rate is its number of events.
+    // A part covers one second, so its rate is its number of events.
     let events = figure(parts[1], "total number of events:");
     let rate = regex::Regex::new(r"transactions: *\d+ *\(([\d.]+) per").expect("valid");
     let rate: f64 = rate.captures(parts[1]).expect("a rate")[1]
@@ -228,7 +228,7 @@ fn a_forced_shutdown_prints_a_report_and_the_reason() {
 }
 
 #[test]
-fn hooks_report_in_place_of_the_text() {
+fn report_hooks_replace_the_text() {
     let database = Database::new(Kind::Mariadb);
     let line = "hooks_json --time=2 --report-interval=1 run";
     let output = ours_on(&database, line).success();
@@ -279,7 +279,7 @@ fn a_loop_of_the_scripts_own_counts_events_and_errors() {
 }
 
 #[test]
-fn a_report_function_that_does_not_return_fails_the_run_and_does_not_keep_it() {
+fn a_report_function_that_does_not_return_fails_the_run() {
     let mut line = vec!["sysbench".to_owned()];
     line.extend(words("hooks_hang --time=2 --report-interval=1 run"));
     let running = Running::start(Command::new(dyno_path()).args(line));
@@ -298,7 +298,7 @@ fn a_report_function_that_does_not_return_fails_the_run_and_does_not_keep_it() {
 }
 
 #[test]
-fn a_report_function_that_is_slow_is_waited_for() {
+fn waits_for_a_slow_report_function() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("slow.lua");
     let text = "ffi = require('ffi')\n\

@@ -1,5 +1,5 @@
-//! Small scripts that must print the same text and exit with the same status in both programs.
-//! Their first lines contain their command lines, as `-- run: …`, and `-- sql` if they need a
+//! Small scripts, which must print the same text and exit with the same status in both programs.
+//! Their first lines contain their command lines as `-- run: …`, and `-- sql` if they need a
 //! database.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use regex::Regex;
 
 use super::SCRIPTS;
 
-/// Maximum attempts of sysbench before a difference counts.
+/// How often to run sysbench before a difference counts.
 const TRIES: u32 = 3;
 
 #[test]
@@ -29,7 +29,8 @@ fn small_scripts_do_the_same_in_both() {
             false => vec![None],
         };
         for kind in kinds {
-            // A separate database for each: the lines of a script build on one another.
+            // Each tool has its own database for all lines of a script, because they build on one
+            // another.
             let databases = [(), ()].map(|()| kind.map(Database::new));
             for line in &lines {
                 runs += 1;
@@ -38,7 +39,7 @@ fn small_scripts_do_the_same_in_both() {
                 let seen = comparable(&ours);
                 let theirs = || comparable(&sysbench(words(&path, databases[0].as_ref(), line)));
                 let mut expected = theirs();
-                // sysbench's threads print into one another's lines.
+                // sysbench's threads sometimes print into one another's lines.
                 for _ in 1..TRIES {
                     if expected != seen {
                         expected = theirs();
@@ -73,7 +74,7 @@ fn words(script: &Path, database: Option<&Database>, line: &[String]) -> Vec<Str
     words
 }
 
-/// Status and both streams, without everything that depends on time, addresses or the program.
+/// The status and both streams, without what depends on time, addresses or the program.
 fn comparable(output: &Output) -> String {
     let stdout = output.stdout.split_once('\n').map_or("", |(_, rest)| rest);
     let mut text = format!("{:?}\n{stdout}\n{}", output.status.code(), output.stderr);

@@ -10,7 +10,7 @@ use super::{SCRIPTS, ours, script, theirs};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a line of shell, with `$DYNO` as the program under test.
+/// Runs a line of shell in which `$DYNO` is the program under test.
 fn shell(line: &str) -> Output {
     let mut command = Command::new("sh");
     command.args(["-c", line]).env("DYNO", dyno_path());
@@ -32,7 +32,7 @@ fn a_program_called_sysbench_is_sysbench() {
     symlink(dyno_path(), &link).expect("a link");
     let output = run(Command::new(&link).arg("--version"), LIMIT).success();
     assert!(output.stdout.starts_with("sysbench "), "{output:?}");
-    // A script with an interpreter line, which is not Lua.
+    // A script that starts with an interpreter line, which is not Lua.
     let copy = folder.path().join("options.lua");
     let line = format!(
         "cp {} {copy} && chmod +x {copy} && PATH={folder}:$PATH {copy} show",
@@ -122,13 +122,13 @@ fn sleeping_sessions_do_not_hold_up_each_other() {
 }
 
 #[test]
-fn blocking_scripts_run_side_by_side_with_a_worker_each() {
+fn blocking_scripts_run_in_parallel_with_one_worker_each() {
     let line = "blocks --threads=4 --workers=sessions --events=8 --time=0 run";
     let text = ours(line).success().stdout;
     assert!(overlap(&text) > 2.0, "{text}");
 }
 
-/// The average number of events in flight.
+/// The number of events in flight on average.
 fn overlap(text: &str) -> f64 {
     super::figure(text, "sum:") / 1000.0 / super::figure(text, "total time:")
 }
@@ -151,8 +151,8 @@ fn a_script_need_not_be_utf_8() {
         part.display()
     );
     let output = shell(&line).success();
-    let said = "total number of events:              3";
-    assert!(output.stdout.contains(said), "{output:?}");
+    let total = "total number of events:              3";
+    assert!(output.stdout.contains(total), "{output:?}");
     let compiled = write("compiled.lua", b"\x1bLJ\x02");
     let output = shell(&format!("$DYNO sysbench {compiled} run")).failure(1);
     let everything = format!("{}{}", output.stdout, output.stderr);

@@ -1,4 +1,4 @@
-//! `dyno top`, and the pseudo-terminal on which it runs.
+//! `dyno top`, and the pseudo-terminal that it runs on.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use dyno_tests::Output;
 use dyno_tests::command::{dyno_path, run};
 use serde_json::Value;
 
-/// The time limit on a busy machine.
+/// How long a command may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn top(arguments: &[&str]) -> Command {
@@ -23,12 +23,12 @@ pub(crate) fn top(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it until it exits.
+/// Runs `dyno top` until it exits.
 pub(crate) fn output(arguments: &[&str]) -> Output {
     run(&mut top(arguments), LIMIT)
 }
 
-/// The objects of `--json`.
+/// The objects that `--json` prints.
 pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
     let output = output(arguments).success();
     let lines = output.stdout.lines();
@@ -40,13 +40,13 @@ pub(crate) fn objects(arguments: &[&str]) -> Vec<Value> {
 /// `dyno top` on a pseudo-terminal of 120×40.
 pub(crate) struct Terminal {
     child: Child,
-    /// The test's end.
+    /// The end that belongs to the test.
     master: Option<File>,
-    /// Everything that the program has written.
+    /// Everything that the program has written so far.
     written: Arc<Mutex<Vec<u8>>>,
-    /// The program's end, so that its settings can be read afterwards.
+    /// The program's end, kept open so that its settings can be read afterwards.
     slave: Option<File>,
-    /// Collects the output, until this is dropped.
+    /// The thread that collects the output until the sender is dropped.
     reader: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -72,7 +72,7 @@ impl Terminal {
                 &raw const size,
             );
             assert_eq!(made, 0, "no pseudo-terminal");
-            // The program must not inherit the test's end, or it would never be closed.
+            // The program must not inherit the test's end, which could then never be closed.
             for own in [master, slave] {
                 assert_eq!(libc::fcntl(own, libc::F_SETFD, libc::FD_CLOEXEC), 0);
             }
@@ -101,7 +101,7 @@ impl Terminal {
         }
     }
 
-    /// Closes the terminal like a window; returns whether the program ended.
+    /// Closes the terminal as closing its window would. Returns whether the program ended.
     pub(crate) fn hang_up(mut self) -> bool {
         let (stop, thread) = self.reader.take().unwrap();
         drop(stop);
@@ -117,13 +117,13 @@ impl Terminal {
         false
     }
 
-    /// Types keys.
+    /// Types these keys.
     pub(crate) fn press(&mut self, keys: &str) {
         let mut master = self.master.as_ref().unwrap();
         master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Everything written so far.
+    /// Everything that was written so far.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
@@ -142,13 +142,13 @@ impl Terminal {
         }
     }
 
-    /// Types a key, and waits for the exit status.
+    /// Types a key and returns the exit status.
     pub(crate) fn end(&mut self, key: &str) -> Option<i32> {
         self.press(key);
         self.ended()
     }
 
-    /// Sends a signal, and waits for the exit status.
+    /// Sends a signal and returns the exit status.
     pub(crate) fn end_by(&mut self, signal: i32) -> Option<i32> {
         // SAFETY: kill has no memory effects; the child has not been reaped, so the pid is its own.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
@@ -159,7 +159,7 @@ impl Terminal {
         let deadline = Clock.now() + LIMIT.as_nanos() as u64;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // The last output may still be on its way.
+                // Some output may not have arrived yet.
                 thread::sleep(Duration::from_millis(100));
                 return status.code();
             }
@@ -172,7 +172,7 @@ impl Terminal {
         }
     }
 
-    /// Whether line editing and echo are on again, as a shell needs.
+    /// Whether line editing and echo are on again, as a shell expects.
     pub(crate) fn is_cooked(&self) -> bool {
         let slave = self.slave.as_ref().unwrap().as_raw_fd();
         // SAFETY: a zeroed termios is a valid place for the kernel's answer.
@@ -186,7 +186,7 @@ impl Terminal {
     }
 }
 
-/// Stores the output, until its end or until the sender is dropped.
+/// Stores the output until it ends, or until the sender is dropped.
 fn read(mut master: File, kept: Arc<Mutex<Vec<u8>>>) -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = channel::<()>();
     let read = move || {
@@ -219,7 +219,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The visible text: cursor movements, letters, and cleared screens.
+/// The visible text: removes what moves the cursor or clears the screen.
 fn plain(text: &str) -> String {
     const COLUMNS: usize = 120;
     let mut cells = vec![vec![' '; COLUMNS]; 40];

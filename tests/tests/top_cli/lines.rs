@@ -1,4 +1,4 @@
-//! One line per interval, and invalid command lines.
+//! The line per interval, and invalid command lines.
 
 use std::process::Command;
 
@@ -21,10 +21,10 @@ fn servers_have_a_line_each_interval() {
         let (rate, least) = match kind {
             // Dyno's own queries count too.
             Kind::Mariadb | Kind::Mysql => ("queries_per_s", 1.0),
-            // The server's sessions update their statistics about once a second.
+            // PostgreSQL's sessions update their statistics about once a second.
             Kind::Postgres => ("commits_per_s", 0.0),
         };
-        // A server that answers late on a busy host has no rate in that line.
+        // A server that answers late on a busy host has no rate in that interval.
         let figures = snapshots
             .iter()
             .rev()
@@ -57,7 +57,7 @@ fn sqlite_has_sizes_and_is_left_as_it_was() {
     let lines = objects(&["-T", &none, "--interval", "100ms", "--count", "1", "--json"]);
     assert_eq!(lines[0]["figures"]["tables"], 1.0, "{lines:?}");
     assert_eq!(lines[0]["figures"]["file_bytes"], 8192.0, "{lines:?}");
-    // A benchmark would have switched it permanently.
+    // A benchmark would have changed the journal mode permanently.
     let journal: String = made
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .unwrap();
@@ -65,7 +65,7 @@ fn sqlite_has_sizes_and_is_left_as_it_was() {
 }
 
 #[test]
-fn a_run_is_seen_while_it_goes_on() {
+fn shows_a_run_in_progress() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("dyno.db");
     let mut command = Command::new(dyno_path());

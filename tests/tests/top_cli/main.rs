@@ -1,5 +1,5 @@
 //! `dyno top` on real servers, on a run in progress, on HAProxy, on the stand-in for ProxySQL, and
-//! on a terminal.
+//! in a terminal.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

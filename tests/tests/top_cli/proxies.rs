@@ -35,7 +35,7 @@ fn the_stand_in_for_proxysql_is_recognised_and_refuses_nothing() {
         "{figures}"
     );
     assert_eq!(figures["clients"], 64.0);
-    // All screens, on a terminal.
+    // Visit all screens in a terminal.
     let mut seen = Terminal::start(&["--target", &url, "--proxysql", "--interval", "100ms"]);
     for (key, text) in [
         ("1", "10.0.0.13"),
@@ -71,7 +71,7 @@ fn refuses_a_server_that_is_not_proxysql() {
     );
 }
 
-/// HAProxy with its socket, in front of a database.
+/// A HAProxy with an admin socket, in front of a database.
 struct HaProxy {
     child: Child,
     folder: tempfile::TempDir,
@@ -122,7 +122,7 @@ impl Drop for HaProxy {
 }
 
 #[test]
-fn haproxy_is_asked_by_its_socket() {
+fn queries_haproxy_through_its_socket() {
     let nowhere = output(&["--haproxy", "/nowhere/haproxy.sock", "--count", "1"]).failure(1);
     assert!(
         nowhere.stderr.contains("/nowhere/haproxy.sock"),
@@ -134,7 +134,7 @@ fn haproxy_is_asked_by_its_socket() {
         "{}",
         nowhere.stderr
     );
-    // Without HAProxy, the test ends after checking the error for a missing one.
+    // Without HAProxy, only check the error that says so.
     let program = Path::new("/usr/sbin/haproxy");
     if !program.exists() {
         return;

@@ -1,4 +1,4 @@
-//! The terminal is put into raw mode, and restored.
+//! The terminal is put into raw mode and restored.
 
 use dyno_tests::{Database, Kind};
 
@@ -16,7 +16,7 @@ fn shows_a_server_that_goes_and_comes_back() {
 }
 
 #[test]
-fn the_terminal_is_given_back_however_it_ends() {
+fn restores_the_terminal_however_it_ends() {
     let database = Database::new(Kind::Postgres);
     let url = database.url();
     for end in [End::Key("q"), End::Key("\x03"), End::Signal(libc::SIGTERM)] {
@@ -39,7 +39,7 @@ fn the_terminal_is_given_back_however_it_ends() {
 }
 
 #[test]
-fn it_ends_with_its_terminal() {
+fn ends_when_its_terminal_closes() {
     let database = Database::new(Kind::Mysql);
     for _ in 0..3 {
         let mut seen = Terminal::start(&["--target", &database.url(), "--interval", "200ms"]);
@@ -49,7 +49,7 @@ fn it_ends_with_its_terminal() {
 }
 
 #[test]
-fn no_color_is_heeded() {
+fn no_color_disables_colours() {
     let database = Database::new(Kind::Mysql);
     let url = database.url();
     let mut seen = Terminal::start(&["--target", &url, "--no-color"]);

@@ -1,4 +1,4 @@
-//! Runs with a verdict, and their expected findings.
+//! Runs with a verdict, and the findings that they must have.
 
 use std::fs;
 use std::process::Command;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::host::{Host, LOAD_SENSITIVE};
 
-/// Free space is sufficient from this percentage of the file system and this many GiB on.
+/// This percentage of the file system and this many GiB of free space are enough.
 const FREE: (f64, f64) = (5.0, 1.0);
 
-/// Whether the file system is so full that each run must report it.
+/// Whether the file system is so full that each run must say so.
 fn is_nearly_full() -> bool {
     let folder = std::env::temp_dir();
     let path = std::ffi::CString::new(folder.into_os_string().into_encoded_bytes()).unwrap();
     let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: a NUL-terminated path, and room for the answer.
+    // SAFETY: a NUL-terminated path, and memory for the answer.
     let failed = unsafe { libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) };
     assert_eq!(failed, 0);
     // SAFETY: the call filled it.
@@ -29,46 +29,46 @@ fn is_nearly_full() -> bool {
     share < FREE.0 || free < FREE.1 * (1_u64 << 30) as f64
 }
 
-/// The time limit of a run on a busy machine.
+/// How long a run may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
 static TURN: RwLock<()> = RwLock::new(());
 
-/// A test of checks that other load on the host affects runs alone.
+/// For tests of checks that other load on the host affects: waits until no other test runs.
 pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
-    // A failed test leaves nothing behind that affects the next one.
+    // A failed test leaves nothing behind that matters to the next one.
     TURN.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tests of all other checks run in parallel. Most of their time they wait for the end of a run.
+/// For tests of all other checks, which run in parallel, because they mostly wait for a run to end.
 pub(crate) fn in_parallel() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A script with options for the shape of its events.
+/// A script with options that set the shape of its events.
 pub(crate) const SHAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/shapes.lua");
 
-/// A private server with a database, without statements of others in its counters.
+/// A private server with a database, so that its counters include no other statements.
 pub(crate) fn private(kind: Kind) -> (PrivateServer, String) {
     let private = start_private_server(kind);
     let url = with_database(&private);
     (private, url)
 }
 
-/// Creates the tests' database on a private server.
+/// Creates the database of the tests on a private server.
 pub(crate) fn with_database(private: &PrivateServer) -> String {
     let server = private.server();
     server.execute(None, "CREATE DATABASE verdict");
     server.url("verdict")
 }
 
-/// The script of shapes on a database with its table: each statement reads a row.
+/// Arguments of the script of shapes on a database with its table: each statement reads a row.
 pub(crate) fn shapes(url: &str) -> String {
     dyno(&format!("prepare {SHAPES} --target {url}"));
     format!("{SHAPES} --target {url} --reads=1")
 }
 
-/// `dyno` with arguments separated by blanks.
+/// A `dyno` command; blanks separate its arguments.
 pub(crate) fn command(line: &str) -> Command {
     let mut command = Command::new(dyno_path());
     command.args(line.split_whitespace());
@@ -76,26 +76,26 @@ pub(crate) fn command(line: &str) -> Command {
     command
 }
 
-/// Runs a command of `dyno` that must succeed.
+/// Runs a `dyno` command that must succeed.
 pub(crate) fn dyno(line: &str) {
     run(&mut command(line), LIMIT).success();
 }
 
-/// A completed run, with its findings.
+/// A completed run and its findings.
 pub(crate) struct Judged {
     pub result: Value,
-    /// The test's own observations of the host during the run.
+    /// What the test itself observed of the host during the run.
     pub host: Host,
     line: String,
 }
 
-/// Runs `dyno run` with these arguments, by default without calibration: most of these runs are not
-/// about the generator's ceiling.
+/// Runs `dyno run` with these arguments. By default it does not calibrate, because most of these
+/// runs are not about the ceiling of the load generator.
 pub(crate) fn judged(line: &str) -> Judged {
     judged_while(line, None, |_| {})
 }
 
-/// The same, with an action during the run. The CPU time of process `server` does not count as
+/// The same, with an action during the run. The CPU time of the process `server` does not count as
 /// other load.
 pub(crate) fn judged_while(
     line: &str,
@@ -105,7 +105,7 @@ pub(crate) fn judged_while(
     judge(line, server, |_| {}, act)
 }
 
-/// The same, with a change to the command before.
+/// The same, with a change to the command first.
 pub(crate) fn judge(
     line: &str,
     server: Option<u32>,
@@ -139,7 +139,7 @@ pub(crate) fn judge(
     }
 }
 
-/// The folder of the calibrations: the run's, or one set by the test.
+/// The folder with the calibrations: that of the run, or one that the test has set.
 fn cache(usual: &std::path::Path) -> std::path::PathBuf {
     CACHE.with_borrow(|cache| cache.clone().unwrap_or_else(|| usual.to_owned()))
 }
@@ -149,7 +149,7 @@ thread_local! {
         const { std::cell::RefCell::new(None) };
 }
 
-/// Makes the runs of this test share their calibrations.
+/// Makes all runs of this test use the same calibrations.
 pub(crate) fn keep_calibrations(folder: &std::path::Path) {
     CACHE.set(Some(folder.to_owned()));
 }
@@ -158,7 +158,7 @@ fn result(output: &Output) -> Value {
     let result: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"));
     let refused = result["verdict"] == "refused";
-    // Without events, the run fails before it can be refused.
+    // A run without events fails before it can be refused.
     let expected: &[i32] = match (refused, result["totals"]["events"] == 0) {
         (_, true) => &[1],
         (true, false) => &[3],
@@ -180,20 +180,20 @@ impl Judged {
         found.unwrap_or_else(|| panic!("no check {check}: {}", self.findings_text()))
     }
 
-    /// The checks that doubt or refuse the run, except those about its length (these runs are short
-    /// to save time) and a nearly full disk.
+    /// The checks that doubt or refuse the run. Leaves out those about its length, because these
+    /// runs are short to save time, and about a nearly full disk.
     pub(crate) fn against(&self) -> Vec<&str> {
         let short = self.result["measured_s"].as_f64().unwrap() < 29.9;
         let findings = self.result["findings"].as_array().unwrap().iter();
         findings
-            .filter(|finding| speaks_against(finding))
+            .filter(|finding| is_against(finding))
             .filter_map(|finding| finding["check"].as_str())
             .filter(|check| !short || *check != "length")
             .filter(|check| *check != "disk" || !is_nearly_full())
             .collect()
     }
 
-    /// Fails unless the check has this outcome, and its evidence contains these words.
+    /// Fails unless the check has this outcome and its evidence contains these words.
     pub(crate) fn caught(&self, check: &str, outcome: &str, words: &str) {
         let finding = self.finding(check);
         let evidence = finding["evidence"].as_str().unwrap();
@@ -225,8 +225,8 @@ impl Judged {
         );
     }
 
-    /// Fails if checks other than these doubt or refuse the run. Excuses effects of other load on
-    /// the host if the test itself saw such load.
+    /// Fails if any checks other than these doubt or refuse the run. Excuses the effects of other
+    /// load on the host if the test itself saw such load.
     pub(crate) fn nothing_but(&self, allowed: &[&str]) {
         let excused: &[&str] = match self.host.was_busy() {
             true => LOAD_SENSITIVE,
@@ -235,8 +235,8 @@ impl Judged {
         self.nothing_but_either(allowed, excused);
     }
 
-    /// The same for tests that run in parallel: always excuses effects of other load, also on the
-    /// disk, and on an observer that misses its deadline, which `restarts` reports.
+    /// The same for tests that run in parallel. Always excuses the effects of other load, including
+    /// those on the disk and on an observer that misses its deadline, which `restarts` reports.
     pub(crate) fn nothing_but_load_and(&self, allowed: &[&str]) {
         self.nothing_but_either(allowed, &[LOAD_SENSITIVE, &["disk", "restarts"]].concat());
     }
@@ -269,6 +269,6 @@ impl Judged {
     }
 }
 
-fn speaks_against(finding: &Value) -> bool {
+fn is_against(finding: &Value) -> bool {
     finding["outcome"] == "doubt" || finding["outcome"] == "refuse"
 }

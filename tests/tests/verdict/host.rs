@@ -1,12 +1,12 @@
-//! The test's own observations of the host, to verify Dyno's, and artificial load.
+//! What the test itself observes of the host, to check what Dyno observes; and artificial load.
 
 use std::fs;
 use std::process::Command;
 
 use dyno_tests::command::Running;
 
-/// Checks that other load on the host affects: it takes CPU from the client, moves the rate, or
-/// delays observers. All others must pass on a busy host too.
+/// The checks that other load on the host affects. Such load takes CPU from the client, moves the
+/// rate, or delays observers. All other checks must pass on a busy host, too.
 pub(crate) const LOAD_SENSITIVE: &[&str] = &[
     "arrivals",
     "client-cpu",
@@ -28,16 +28,16 @@ pub(crate) const LOAD_SENSITIVE: &[&str] = &[
     "whole-cycles",
 ];
 
-/// The share of the host's CPUs from which other processes may have moved a figure. Well below the
-/// thresholds of Dyno's checks.
+/// If other processes have this share of the host's CPUs, they may have changed a figure. Well
+/// below the thresholds of Dyno's checks.
 const BUSY: f64 = 0.07;
-/// The same for a hypervisor's steal time.
+/// The same for the hypervisor's steal time.
 const STOLEN: f64 = 0.03;
 
-/// Users of the host's CPUs during a run, as shares of all CPUs.
+/// Who used the host's CPUs during a run, as shares of all CPUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
-    /// Processes other than the run, its server and the test.
+    /// Processes other than the run, its server, and the test.
     others: f64,
     stolen: f64,
 }
@@ -49,8 +49,8 @@ pub(crate) struct Watch {
 }
 
 impl Host {
-    /// Starts observing. `server` is the process under test; with `None` its CPU counts as other
-    /// load.
+    /// Starts to observe. `server` is the process under test; with `None`, its CPU time counts as
+    /// other load.
     pub(crate) fn watch(server: Option<u32>) -> Watch {
         Watch {
             server,
@@ -58,21 +58,21 @@ impl Host {
         }
     }
 
-    /// Whether other load may explain a finding of a load-sensitive check.
+    /// Whether other load may be the cause of a finding of a load-sensitive check.
     pub(crate) fn was_busy(&self) -> bool {
         self.others >= BUSY || self.stolen >= STOLEN
     }
 
-    /// Whether other load was so high that Dyno must report it.
+    /// Whether there was so much other load that Dyno must report it.
     pub(crate) fn was_crowded(&self) -> bool {
         // Dyno doubts from 15 % on during the measurement, which is about half of the time observed
-        // here: the rest is calibration and warm-up.
+        // here. The rest is calibration and warm-up.
         self.others >= 0.5
     }
 }
 
 impl Watch {
-    /// The observations since the start.
+    /// What was observed since the start.
     pub(crate) fn finish(self) -> Host {
         let after = Reading::now(self.server);
         let before = self.before;
@@ -85,12 +85,12 @@ impl Watch {
     }
 }
 
-/// CPU time since the host's start, in ticks.
+/// CPU time since the host started, in ticks.
 struct Reading {
     all: f64,
     busy: f64,
     stolen: f64,
-    /// The ticks of the test, its reaped children, and the server.
+    /// The ticks of the test, the children it has reaped, and the server.
     known: f64,
 }
 
@@ -124,7 +124,8 @@ struct Ticks {
     ended_children: f64,
 }
 
-/// A process with its children, including those that have ended: PostgreSQL has one per session.
+/// A process and its children, including those that have ended: PostgreSQL has one process per
+/// session.
 fn family_ticks(pid: u32) -> f64 {
     let Some(own) = ticks(&format!("/proc/{pid}/stat")) else {
         return 0.0;
@@ -142,7 +143,7 @@ fn family_ticks(pid: u32) -> f64 {
 /// `None` if the process has ended or does not exist.
 fn ticks(path: &str) -> Option<Ticks> {
     let stat = fs::read_to_string(path).ok()?;
-    // The name may contain anything, including blanks and parentheses.
+    // The name may contain anything, even blanks and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |index: usize| -> Option<f64> { fields.get(index)?.parse().ok() };
     Some(Ticks {
@@ -152,7 +153,7 @@ fn ticks(path: &str) -> Option<Ticks> {
     })
 }
 
-/// The last CPU that this test may use.
+/// The last of the CPUs that this test may use.
 pub(crate) fn a_cpu() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let list = status
@@ -167,7 +168,7 @@ pub(crate) fn cpus() -> usize {
     std::thread::available_parallelism().unwrap().get()
 }
 
-/// Processes that only use CPU, until they are dropped; all on one CPU if it is given.
+/// Processes that only use CPU until they are dropped, all on one CPU if it is given.
 #[must_use]
 pub(crate) fn burners(count: usize, cpu: Option<&str>) -> Vec<Running> {
     let burner = |_| {

@@ -1,7 +1,7 @@
-//! Deliberately bad runs: the right check finds each fault and no other check does; and good runs
-//! without findings.
+//! Deliberately bad runs, in each of which the right check and no other must find the fault; and
+//! good runs, which must have no finding.
 #![cfg(feature = "servers")]
-// Excused findings are printed on stderr.
+// Findings that are excused are printed on stderr.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod alone;

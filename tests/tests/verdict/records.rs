@@ -1,4 +1,4 @@
-//! Faults that a server cannot produce within a test's time, injected into records of runs.
+//! Faults that a server cannot produce in the time of a test, injected into the records of runs.
 
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::RunRecord;

@@ -1,4 +1,4 @@
-//! Stopped servers and killed sessions: response times count from the due times of events, and the
+//! Stopped servers and killed sessions: response times count from when events were due, and the
 //! accounts stay correct.
 
 use std::thread;
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::common::{LOUD, QUIET, TestDatabase, everywhere, on, outcome, sqlite};
 
-/// The time limit of a run on a busy machine.
+/// How long a run may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
 
 fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{output:?}"))
 }
 
-/// The number of latencies that are certainly above a bound.
+/// The number of latencies that are certainly above this bound.
 fn above(latency: &Value, ms: f64) -> u64 {
     let buckets = latency["buckets"].as_array().unwrap();
     let slow = buckets
@@ -26,7 +26,7 @@ fn above(latency: &Value, ms: f64) -> u64 {
     slow.map(|bucket| bucket["count"].as_u64().unwrap()).sum()
 }
 
-/// The results of open loops on one server, each in a separate database. The server is stopped for
+/// The results of open loops on one server, each in its own database. The server is stopped for
 /// more than a second in the middle.
 fn with_a_stop(kind: Kind, prepare: &str, runs: &[&str]) -> Vec<Value> {
     let private = start_private_server(kind);
@@ -63,7 +63,8 @@ fn a_stalled_server_is_in_the_response_times_of_all_due_events() {
             let message = format!("{kind} {run}: {result}");
             let response = &result["response"];
             assert!(response["max_ms"].as_f64().unwrap() >= 1000.0, "{message}");
-            // 280 events were due during the stop, and waited. A closed loop would have had four.
+            // 280 events were due during the stop and had to wait. A closed loop would have delayed
+            // four.
             assert!(above(response, 50.0) >= 150, "{message}");
             assert!(above(response, 1000.0) >= 30, "{message}");
             assert!(
@@ -71,8 +72,8 @@ fn a_stalled_server_is_in_the_response_times_of_all_due_events() {
                 "{message}"
             );
             assert_eq!(outcome(&result, "consistency"), "pass", "{message}");
-            // All due events ran: 1600, within four standard deviations, except those due at the
-            // very end.
+            // All events that were due have run: 1600, within four standard deviations, except
+            // those due at the very end.
             let events = result["totals"]["events"].as_f64().unwrap();
             let waiting = result["open_loop"]["backlog"].as_f64().unwrap();
             assert!((events + waiting - 1600.0).abs() < 200.0, "{message}");
@@ -91,11 +92,11 @@ fn a_stall_shows_in_the_series_of_concurrency_and_queue() {
         values.max().flatten().unwrap()
     };
     assert!(intervals.len() >= 8, "{result}");
-    // All sessions wait for the server, and the arrivals for them: 1.4 s contain at least one end
-    // of an interval.
+    // All sessions wait for the server, and the arrivals wait for the sessions. An interval ends
+    // within these 1.4 s.
     assert_eq!(highest("concurrency"), 20, "{result}");
     assert!(highest("backlog") >= 20, "{result}");
-    // Each operation has both times; half of them are lists.
+    // Each operation has both times, and half of them are lists.
     let operations = result["operations"].as_array().unwrap();
     for operation in operations {
         for times in ["service", "response"] {
@@ -120,7 +121,7 @@ fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
             panic!("it is a server");
         };
         let connections = place.sessions().unwrap();
-        // Waits until this many are there.
+        // Waits until there are this many.
         let settles = |expected: &str| {
             let count = || {
                 database
@@ -145,7 +146,7 @@ fn sessions_of_linkbench_have_a_connection_to_write_and_one_to_read() {
     }
 }
 
-/// Kills one of a database's sessions at random, if there is one.
+/// Kills a random session of a database, if there is one.
 fn kill_one(database: &Database) {
     let name = &database.name;
     let one = match database.server.kind {
@@ -164,8 +165,8 @@ fn kill_one(database: &Database) {
     }
 }
 
-/// Runs until 10,000 transactions are done, while sessions are killed.
-fn hunted(place: &TestDatabase, database: &Database) -> Value {
+/// Makes a run of 10,000 transactions while sessions are killed.
+fn run_with_kills(place: &TestDatabase, database: &Database) -> Value {
     let line = format!("run tpcb --scale 4 -c 8 --events 10000 --rate 1500/s --json {LOUD}");
     let mut running: Running = place.start(&line);
     running.measuring();
@@ -177,13 +178,13 @@ fn hunted(place: &TestDatabase, database: &Database) -> Value {
 }
 
 #[test]
-fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
+fn ten_thousand_transactions_are_accounted_for_while_sessions_are_killed() {
     for place in everywhere() {
         place.dyno("prepare tpcb --scale 4 -c 2").success();
         let TestDatabase::Server(database) = &place else {
             continue;
         };
-        let result = hunted(&place, database);
+        let result = run_with_kills(&place, database);
         let name = place.name();
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}: {result}");
         assert!(
@@ -194,8 +195,8 @@ fn ten_thousand_transactions_are_accounted_for_though_sessions_are_killed() {
             result["totals"]["events"].as_u64() >= Some(9_900),
             "{name}: {result}"
         );
-        // Those lost in the middle of a COMMIT are counted separately, and are the only
-        // uncertainty.
+        // Transactions that are lost in the middle of a COMMIT are counted separately. Only their
+        // outcome is unknown.
         let unknown = result["operations"][0]["totals"]["unknown"]
             .as_i64()
             .unwrap();

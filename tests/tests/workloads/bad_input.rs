@@ -1,19 +1,19 @@
-//! User errors for each workload on each server: a clear refusal, and a `cleanup` that works in any
+//! User errors with each workload on each server. Dyno refuses clearly, and `cleanup` works in any
 //! state of the tables.
 
 use crate::common::{QUIET, TestDatabase, everywhere, refused};
 
-/// A workload and its user errors.
+/// A workload, and what a user may do wrong with it.
 struct Case {
-    /// The workload with valid options, as passed to `prepare`.
+    /// The workload with valid options, for `prepare`.
     fits: &'static str,
-    /// Options for size zero, and the message.
+    /// Options with a size of zero, and the message.
     zero: (&'static str, &'static str),
-    /// Options for more or other tables than were prepared, and the message.
+    /// Options for more tables than were prepared, or for others, and the message.
     other: &'static [(&'static str, &'static str)],
-    /// A table to drop, and the message of `run`.
+    /// A table to drop, and the message of `run` without it.
     lost: (&'static str, &'static str),
-    /// A statement that makes the load look interrupted, and the message of `run`.
+    /// A statement that makes the load look interrupted, and the message of `run` then.
     stopped: (&'static str, &'static str),
 }
 
@@ -96,7 +96,7 @@ fn reports_wrong_sizes_and_missing_tables_on_every_server() {
     }
 }
 
-/// Cleans up twice, with only the workload's name; nothing remains.
+/// Cleans up twice with only the name of the workload. Nothing may remain.
 fn clean(place: &TestDatabase, case: &Case) {
     let workload = case.fits.split(' ').next().unwrap();
     for _ in 0..2 {
@@ -136,7 +136,7 @@ fn reports_schemas_that_differ_from_the_options_on_every_server() {
             &run("--phase drop").replace("--events 20", ""),
             "19 tables instead of 20",
         );
-        // An interrupted load leaves less, and may not have created anything yet.
+        // An interrupted load leaves fewer tables, and may not have created any yet.
         let cascade = if place.family() == "postgres" {
             " CASCADE"
         } else {

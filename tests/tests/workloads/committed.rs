@@ -1,14 +1,14 @@
-//! Servers without autocommit: the rows that `prepare` loads are committed anyway.
+//! Servers without autocommit: the rows that `prepare` loads must still be committed.
 
 use dyno_tests::private::start_private_server_with;
 use dyno_tests::{Database, Kind};
 
 use crate::common::{QUIET, TestDatabase};
 
-/// A table and its expected number of rows.
+/// A table, and how many rows it must have.
 type Rows = (&'static str, &'static str);
 
-/// A workload, the tables after its `prepare`, and whether it has a `check`.
+/// A workload, its tables after `prepare`, and whether it has a `check`.
 const WORKLOADS: &[(&str, &[Rows], bool)] = &[
     (
         "oltp_read_write --tables 2 --table_size 1000",

@@ -1,4 +1,4 @@
-//! Databases of every family, and commands on them.
+//! Databases of every family, and commands that use them.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use dyno_tests::{Database, Kind, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The time limit of a command on a busy machine.
+/// How long a command may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A database that a test may change freely.
+/// A database that a test may change in any way.
 pub(crate) enum TestDatabase {
     Server(Database),
     Sqlite(TempDir),
 }
 
-/// One of each family, and of each kind of MySQL.
+/// One database of each family, and of both MariaDB and MySQL.
 pub(crate) fn everywhere() -> Vec<TestDatabase> {
     let servers = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
     let servers = servers.map(|kind| TestDatabase::Server(Database::new(kind)));
@@ -35,7 +35,7 @@ pub(crate) fn on(kind: Kind) -> TestDatabase {
 }
 
 impl TestDatabase {
-    /// Its URL, as the administrator.
+    /// The administrator's URL of the database.
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Server(database) => database.url(),
@@ -45,7 +45,7 @@ impl TestDatabase {
         }
     }
 
-    /// Runs a statement without Dyno.
+    /// Runs a statement with another client than Dyno.
     pub(crate) fn execute(&self, sql: &str) {
         match self {
             Self::Server(database) => database.execute(sql),
@@ -57,7 +57,7 @@ impl TestDatabase {
         }
     }
 
-    /// An SQL condition that selects the sessions in its database; `None` for SQLite.
+    /// An SQL condition that selects the sessions on this database; `None` for SQLite.
     pub(crate) fn sessions(&self) -> Option<String> {
         let Self::Server(database) = self else {
             return None;
@@ -81,7 +81,7 @@ impl TestDatabase {
         }
     }
 
-    /// The first field of a query's first row, as text, without Dyno.
+    /// The first field of the first row of a query, as text, read with another client than Dyno.
     pub(crate) fn query_one(&self, sql: &str) -> String {
         match self {
             Self::Server(database) => database.query_one(sql),
@@ -100,7 +100,7 @@ impl TestDatabase {
         }
     }
 
-    /// Its dialect: `mysql`, `postgres` or `sqlite`.
+    /// The dialect: `mysql`, `postgres` or `sqlite`.
     pub(crate) fn family(&self) -> &'static str {
         match self {
             Self::Server(database) => database.server.kind.scheme(),
@@ -108,7 +108,7 @@ impl TestDatabase {
         }
     }
 
-    /// A name for messages.
+    /// The name that messages use.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Server(database) => database.server.kind.to_string(),
@@ -116,7 +116,7 @@ impl TestDatabase {
         }
     }
 
-    /// `dyno COMMAND WORKLOAD --target …` with further arguments.
+    /// `dyno COMMAND WORKLOAD --target …` with more arguments.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(dyno_path());
         command.args(line.split_whitespace());
@@ -125,17 +125,17 @@ impl TestDatabase {
         command
     }
 
-    /// The same, run until it exits.
+    /// Runs the same until it exits.
     pub(crate) fn dyno(&self, line: &str) -> Output {
         run(&mut self.command(line), LIMIT)
     }
 
-    /// The same, started.
+    /// Starts the same.
     pub(crate) fn start(&self, line: &str) -> Running {
         Running::start(&mut self.command(line))
     }
 
-    /// The result of a run that must succeed.
+    /// Makes a run that must succeed, and returns its result.
     pub(crate) fn result(&self, line: &str) -> Value {
         let output = self.dyno(&format!("run {line} {QUIET} --json"));
         let output = output.success();
@@ -152,7 +152,7 @@ pub(crate) fn eventually(what: &str, so: impl Fn() -> bool) {
     }
 }
 
-/// The Insert Benchmark's first table, before a step inserts into it.
+/// The first table of the Insert Benchmark, before a step inserts into it.
 pub(crate) struct Inserting<'a> {
     place: &'a TestDatabase,
     highest: String,
@@ -161,13 +161,13 @@ pub(crate) struct Inserting<'a> {
 impl<'a> Inserting<'a> {
     const HIGHEST: &'static str = "SELECT MAX(transactionid) FROM pi1";
 
-    /// Its current state.
+    /// Remembers its current state.
     pub(crate) fn since(place: &'a TestDatabase) -> Self {
         let highest = place.query_one(Self::HIGHEST);
         Self { place, highest }
     }
 
-    /// Waits for new rows.
+    /// Waits until it has new rows.
     pub(crate) fn wait(self) {
         eventually("rows come", || {
             self.place.query_one(Self::HIGHEST) != self.highest
@@ -175,10 +175,10 @@ impl<'a> Inserting<'a> {
     }
 }
 
-/// Keeps a run short and without output.
+/// Keeps a run short and silent.
 pub(crate) const QUIET: &str = "-q --calibrate never --observe off --results none --warmup 0";
 
-/// The same, but with interval lines, so that the test knows when the run works.
+/// The same with interval lines, from which the test sees that the run works.
 pub(crate) const LOUD: &str = "--calibrate never --observe off --results none --warmup 0";
 
 /// A command that takes no target.
@@ -187,21 +187,21 @@ pub(crate) fn alone(line: &str) -> Output {
     run(command.args(line.split_whitespace()), LIMIT)
 }
 
-/// The number of executions of an operation in a result.
+/// How often a run executed an operation.
 pub(crate) fn done(result: &Value, operation: &str) -> u64 {
     let operations = result["operations"].as_array().unwrap();
     let found = operations.iter().find(|known| known["name"] == operation);
     found.unwrap()["totals"]["done"].as_u64().unwrap()
 }
 
-/// The outcome of a result's check.
+/// The outcome of a check in a result.
 pub(crate) fn outcome<'a>(result: &'a Value, check: &str) -> &'a str {
     let findings = result["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["check"] == check);
     found.unwrap()["outcome"].as_str().unwrap()
 }
 
-/// A fact from the workload in a result.
+/// A fact that the workload added to a result.
 pub(crate) fn fact<'a>(result: &'a Value, name: &str) -> Option<&'a str> {
     let facts = result["facts"].as_array().unwrap();
     let found = facts.iter().find(|fact| fact["name"] == name);
@@ -223,7 +223,7 @@ pub(crate) fn refused(place: &TestDatabase, line: &str, why: &str) {
     );
 }
 
-/// Fails unless the workload's check fails in exactly these conditions.
+/// Fails unless the workload's check finds exactly these conditions violated.
 pub(crate) fn fails(place: &TestDatabase, workload: &str, conditions: &[&str]) {
     let output = place.dyno(&format!("check {workload}"));
     assert_eq!(

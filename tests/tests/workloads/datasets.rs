@@ -1,5 +1,5 @@
-//! A description of a workload's tables is stored with them and recorded with each run; and a wrong
-//! load fails.
+//! The description of a workload's tables is stored with them and recorded with each run; and wrong
+//! data fail the load.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::common::{QUIET, everywhere, fact, sqlite};
 
 const FINGERPRINT: &str = "workload.dataset.fingerprint";
 
-/// 1,000 items, 30 customers and orders in each district.
+/// 1,000 items, and 30 customers and orders in each district.
 const SMALL: &str = "tpcc --shrink 100 --scale 2";
 
 /// A fact as a whole number.
@@ -54,7 +54,7 @@ fn a_run_reports_its_rows_and_constants() {
                 assert!((0..=most).contains(&drawn), "{name}: {drawn}");
             }
         }
-        // A different constant in the load changes the run's constant, which stays within its
+        // If the load draws another constant, the constant of the run changes, and stays within its
         // range.
         for loaded in [0, 127, 200, 255] {
             place.execute(&format!(
@@ -87,7 +87,7 @@ fn other_rows_have_another_fingerprint_and_the_same_rows_the_same() {
     };
     let mut all = BTreeSet::from([tpcc("--seed 3", "1")]);
     assert_eq!(all.len(), 1);
-    // The number of loading sessions and the keys do not change the rows.
+    // The number of loading sessions and the keys make no difference to the rows.
     for same in ["--seed 3 -c 4", "--seed 3 --use_fk=off --verify=off"] {
         assert!(!all.insert(tpcc(same, "1")), "{same}");
     }
@@ -156,7 +156,7 @@ fn linkbench_reports_its_dataset_on_every_server() {
         let partitions_fact = fact(&result, "workload.tables.partitions");
         assert_eq!(partitions_fact, Some(partitions), "{name}");
         place.dyno(&format!("cleanup {line}")).success();
-        // Nothing of it obstructs the next load.
+        // What remains of it does not get in the way of the next load.
         place.dyno(&format!("prepare {line} --seed 4")).success();
     }
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
@@ -171,7 +171,7 @@ fn does_not_report_a_description_of_other_rows() {
         let events = "--events 20";
         let result = place.result(&format!("{line} {events}"));
         assert_eq!(fact(&result, FINGERPRINT).map(str::len), Some(16));
-        // As if another user had recreated the tables.
+        // Recreate the tables as another user would.
         let table = workload.replace("select_only", "pgbench");
         place.execute(&format!(
             "UPDATE {table}_dataset SET value = '77' WHERE name = 'dataset.scale'"
@@ -186,7 +186,7 @@ fn does_not_report_a_description_of_other_rows() {
     }
 }
 
-/// Runs Dyno in a folder, with a results file there.
+/// Runs Dyno in a folder that also gets the results file.
 fn dyno_in(folder: &Path, words: &str) -> Output {
     let mut command = std::process::Command::new(dyno_path());
     command.args(words.split_whitespace()).current_dir(folder);
@@ -195,7 +195,7 @@ fn dyno_in(folder: &Path, words: &str) -> Output {
 }
 
 #[test]
-fn results_of_other_rows_are_seen_to_be_so_and_figures_are_shown_everywhere() {
+fn reports_that_results_come_from_other_rows() {
     let folder = tempfile::tempdir().unwrap();
     let kept = QUIET.replace("--results none", "--results runs.db");
     for (number, seed) in [3, 3, 4].iter().enumerate() {
@@ -249,8 +249,8 @@ fn results_of_other_rows_are_seen_to_be_so_and_figures_are_shown_everywhere() {
     assert!(page.contains("workload.dataset.fingerprint"));
 }
 
-/// A copy of the workload that loads a wrong row, in a folder.
-fn spoilt(from: &str, to: &str) -> tempfile::TempDir {
+/// A folder with a copy of the workload that loads a wrong row.
+fn with_wrong_row(from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads");
     let text = std::fs::read_to_string(workloads.join("tpcc_load.lua")).unwrap();
@@ -260,12 +260,12 @@ fn spoilt(from: &str, to: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
-    let wrong_balance = spoilt(
+fn a_wrong_load_fails_on_every_server() {
+    let wrong_balance = with_wrong_row(
         "rows:cents(-1000):cents(1000)",
         "rows:cents(-1000):cents(1001)",
     );
-    let too_few = spoilt(
+    let too_few = with_wrong_row(
         "for o = sizes.delivered + 1, sizes.customers",
         "for o = sizes.delivered + 2, sizes.customers",
     );
@@ -299,8 +299,8 @@ fn a_load_that_is_not_as_it_must_be_fails_on_every_server() {
 }
 
 #[test]
-fn loads_are_verified_unless_that_is_left_out() {
-    // 11 warehouses of full size are too many to verify, those of a hundredth are not.
+fn loads_are_verified_by_default() {
+    // Too many rows to verify in 11 warehouses of full size, but not in those of a hundredth.
     for (options, verified) in [
         ("--shrink 100 --scale 11", true),
         ("--shrink 100 --verify=off", false),

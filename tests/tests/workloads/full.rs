@@ -1,5 +1,5 @@
-//! A disk that fills during a load: this is reported, no run uses the partial tables, and `cleanup`
-//! frees the space.
+//! A disk that fills up during a load. Dyno reports it, no run uses the partial tables, and
+//! `cleanup` frees the space.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::common::{QUIET, TestDatabase, refused};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// An SQL file that loads more than fits.
+/// An SQL file that loads more rows than there is space for.
 const ROWS: &str = "\\prepare
 CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT);
 INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000)
@@ -25,8 +25,8 @@ SELECT COUNT(*) - 900000 FROM t;
 DROP TABLE IF EXISTS t;
 ";
 
-/// Runs a shell script in a separate mount namespace with a file system of 24 MiB at `disk`, which
-/// disappears with the script. `target` is a SQLite file on it.
+/// Runs a shell script in its own mount namespace with a file system of 24 MiB at `disk`, which
+/// disappears when the script ends. `target` is an SQLite file on it.
 fn on_small_disk(script: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("disk")).unwrap();
@@ -57,7 +57,8 @@ fn reports_and_cleans_up_a_file_system_that_fills() {
         ("many_tables", "--schemas 205 --tables 10 -c 2"),
         ("./rows.sql", ""),
     ] {
-        // Free some space first, for SQLite the size of its log, where it writes the dropped pages.
+        // First free some space. SQLite needs the size of its log, to which it writes the dropped
+        // pages.
         let run = match workload {
             "./rows.sql" => String::new(),
             _ => format!("dyno run {workload} {options} -t 1s {QUIET} && exit 4\n"),
@@ -117,10 +118,10 @@ fn tables_that_cannot_fit_are_refused_before_any_is_made() {
     assert!(output.stderr.contains("2000 of 2000 tables"), "{output:?}");
 }
 
-/// A server with tables that cannot grow to the required size.
+/// A server whose tables cannot grow to the size they need.
 fn narrow(kind: Kind) -> PrivateServer {
     match kind {
-        // A little more than one file of its log.
+        // A little more than one file of PostgreSQL's log.
         Kind::Postgres => start_narrow_server(kind, &[], 17 << 20),
         Kind::Mariadb | Kind::Mysql => {
             let arguments = [

@@ -1,4 +1,4 @@
-//! The tests of the host: their output compared with sysbench's, and their records.
+//! The tests of the host: what they print compared with sysbench, and what they record.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Keeps a run short and without output.
+/// Keeps a run short and silent.
 const SHORT: &str = "--time 300ms --warmup 0 -q --observe off --results none";
 
 /// Runs Dyno in a folder.
@@ -29,7 +29,7 @@ fn here(line: &str) -> Output {
     dyno_in(&std::env::temp_dir(), line)
 }
 
-/// The result of a run that must succeed.
+/// Makes a run that must succeed, and returns its result.
 fn result(line: &str) -> Value {
     let output = here(&format!("run {line} {SHORT} --json")).success();
     serde_json::from_str(&output.stdout).unwrap()
@@ -42,7 +42,7 @@ fn figure(result: &Value, name: &str) -> f64 {
     found.unwrap()["value"].as_f64().unwrap()
 }
 
-/// A report without its first line and its figures, and without the number of intervals: sysbench
+/// A report without its first line, its figures, and the number of its intervals, because sysbench
 /// sometimes misses the last one.
 fn shape(output: &Output) -> String {
     let (_, body) = output.stdout.split_once("\n\n").unwrap();
@@ -54,7 +54,7 @@ fn shape(output: &Output) -> String {
 }
 
 #[test]
-fn reports_have_the_shape_of_sysbenchs() {
+fn reports_look_like_sysbenchs() {
     let lines = [
         "cpu --cpu-max-prime=500 --threads=2 --time=2 --report-interval=1 run",
         "cpu --cpu-max-prime=500 --events=50 --percentile=0 run",
@@ -101,7 +101,7 @@ fn fileio_prints_the_same_as_sysbench() {
         let ours = dyno_in(&ours, &format!("sysbench {words}")).success();
         assert_eq!(shape(&ours), shape(&theirs), "{line}");
     }
-    // Neither leaves anything behind.
+    // Neither tool leaves anything behind.
     for own in [&ours, &theirs] {
         assert_eq!(std::fs::read_dir(own).unwrap().count(), 0);
     }
@@ -157,7 +157,7 @@ fn reports_a_deep_queue_without_a_doubt() {
         assert_eq!(result["machine"]["depth"], 8, "{engine}");
         assert_eq!(outcome(&result, "work-done"), "pass", "{engine}");
         assert!(done(&result, "read") > 0, "{engine}");
-        // Arrivals and completions are awaited at the same time.
+        // It waits for arrivals and completions at the same time.
         let output = dyno_in(folder.path(), &format!("{line} --rate 2000")).success();
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(done(&result, "read") > 100, "{engine}");
@@ -169,12 +169,12 @@ fn reports_a_deep_queue_without_a_doubt() {
 fn fileio_reports_missing_input_before_anything_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let short = "--time 300ms --warmup 0 -q --observe off --results r.db";
-    for (line, says) in [
+    for (line, message) in [
         ("run fileio --file-test-mode=rndrd", "`dyno prepare fileio`"),
         ("run fileio", "--file-test-mode"),
     ] {
         let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(1);
-        assert!(output.stderr.contains(says), "{output:?}");
+        assert!(output.stderr.contains(message), "{output:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -217,7 +217,7 @@ fn a_run_reports_its_measurements() {
 }
 
 #[test]
-fn a_run_is_kept_and_shown_again() {
+fn a_run_is_recorded_and_shown_again() {
     let folder = tempfile::tempdir().unwrap();
     let line =
         "run cpu --cpu-max-prime 300 --time 300ms --warmup 0 -q --observe off --results r.db";
@@ -242,7 +242,7 @@ fn a_ladder_reports_the_gain_and_latency_of_each_step() {
     assert_eq!(steps[0]["latency_ratio"], 1.0);
     for (index, step) in steps.iter().enumerate() {
         assert!(step["events_per_s"].as_f64().unwrap() > 0.0, "{step}");
-        // Each is a separate run of the sequence.
+        // Each step is a separate run of the sequence.
         let show = format!("show {} --results r.db --json", step["run"]);
         let shown = dyno_in(folder.path(), &show).success();
         let run: Value = serde_json::from_str(&shown.stdout).unwrap();
@@ -252,20 +252,20 @@ fn a_ladder_reports_the_gain_and_latency_of_each_step() {
     }
     let table = dyno_in(folder.path(), &line.replace("--json", "")).success();
     assert!(table.stdout.contains("knee"), "{table:?}");
-    for (line, says) in [
+    for (line, message) in [
         ("run cpu --ladder 1,2", "is an option of dyno saturate"),
         ("saturate cpu --ladder 4,2", "does not increase"),
         ("saturate cpu --ladder 1,x", "not a number of sessions"),
         ("saturate cpu --sessions 4", "not --sessions"),
     ] {
         let output = dyno_in(folder.path(), &format!("{line} {short}")).failure(2);
-        assert!(output.stderr.contains(says), "{output:?}");
+        assert!(output.stderr.contains(message), "{output:?}");
     }
 }
 
 #[test]
 fn refuses_meaningless_options() {
-    for (line, says) in [
+    for (line, message) in [
         ("cpu --target sqlite:x.db", "--target does not apply to cpu"),
         ("cpu --workers 2", "its own thread"),
         ("cpu --rand-type zipfian", "uses no random distribution"),
@@ -275,6 +275,6 @@ fn refuses_meaningless_options() {
         ("threads --thread-locks 0", "at least 1"),
     ] {
         let output = here(&format!("run {line} {SHORT}")).failure(2);
-        assert!(output.stderr.contains(says), "{line}: {output:?}");
+        assert!(output.stderr.contains(message), "{line}: {output:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The Insert Benchmark: its steps, one recorded run each, keep the size of the tables.
+//! The Insert Benchmark. Each of its steps is a recorded run, and the tables keep their size.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn role<'a>(run: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn every_step_keeps_the_books_on_every_server() {
+fn every_step_has_a_matching_ledger_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         place
@@ -40,7 +40,7 @@ fn every_step_keeps_the_books_on_every_server() {
             );
             assert_eq!(run["end"]["how"], "completed", "{name}");
         }
-        // Rows of both clients divided by the rows of a statement.
+        // The rows of both clients divided by the rows per statement.
         let statements = [(0, 3000 / 100), (2, 1600 / 50), (3, 400 / 5)];
         for (step, each) in statements {
             let inserter = role(&runs[step], "inserter");
@@ -51,7 +51,7 @@ fn every_step_keeps_the_books_on_every_server() {
                 "{name}"
             );
         }
-        // Deletes and inserts balance.
+        // There are as many deletes as inserts.
         for step in [2, 3] {
             assert_eq!(runs[step]["ledger"][1]["found"], 0, "{name}, step {step}");
             assert_eq!(done(&runs[step], "min_key_first"), 2, "{name}, step {step}");
@@ -80,7 +80,7 @@ fn every_step_keeps_the_books_on_every_server() {
         place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
-        // Whatever the number of clients.
+        // `cleanup` does not need the number of clients.
         place.dyno("cleanup insert_benchmark").success();
         place
             .dyno(&format!("prepare insert_benchmark {SMALL}"))
@@ -98,9 +98,9 @@ fn the_version_of_2023_has_its_own_indexes_and_steps() {
             .success();
         let runs = steps(&place, "-t 1s --variant 2023 --steps i0,x,i1,q100");
         assert_eq!(runs[3]["phase"]["name"], "q100.L1");
-        // All these rows before its indexes.
+        // All of these rows were inserted before the indexes were created.
         assert_eq!(runs[1]["ledger"][1]["found"], 100_000);
-        // All rows of the write-heavy steps in one step.
+        // One step inserts the rows of both write-heavy steps.
         assert_eq!(role(&runs[2], "inserter")["events"], 2 * 2000 / 50);
         place
             .dyno(&format!("check insert_benchmark {SMALL} --variant 2023"))
@@ -109,7 +109,7 @@ fn the_version_of_2023_has_its_own_indexes_and_steps() {
 }
 
 #[test]
-fn rows_that_vanish_are_found() {
+fn reports_rows_that_vanish() {
     for place in [sqlite(), on(Kind::Mariadb)] {
         place
             .dyno(&format!("prepare insert_benchmark {SMALL}"))
@@ -117,7 +117,7 @@ fn rows_that_vanish_are_found() {
         steps(&place, "--steps i0,x");
         place.execute("DELETE FROM pi2 WHERE transactionid > 900");
         fails(&place, &format!("insert_benchmark {SMALL}"), &["pi2 has "]);
-        // The ledger refuses a step with rows that were removed from outside.
+        // The ledger refuses a step if rows were removed from outside.
         let line = format!("run insert_benchmark {SMALL} --step qr100 -t 5s --gate --json {QUIET}");
         let inserting = Inserting::since(&place);
         let running = place.start(&line);
@@ -171,7 +171,7 @@ fn reports_mistakes_before_anything_runs() {
     );
 }
 
-/// Two runs of three steps, recorded in this file with the notes `one` and `two`.
+/// Makes two runs of three steps, which are recorded in this file with the notes `one` and `two`.
 fn two_sequences(file: &std::path::Path) {
     let place = sqlite();
     let results = format!("--results {}", file.display());
@@ -188,7 +188,7 @@ fn two_sequences(file: &std::path::Path) {
 }
 
 #[test]
-fn the_steps_of_two_runs_are_next_to_each_other() {
+fn prints_the_steps_of_two_runs_in_one_table() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dyno.db");
     two_sequences(&file);
@@ -232,7 +232,7 @@ fn the_steps_of_two_runs_are_next_to_each_other() {
         "{}",
         text.len()
     );
-    // Each kind of statement separately, configurations below each other.
+    // Each kind of statement has its own rows, one configuration below the other.
     for row in [
         "insert, one\t",
         "insert, new\t",
@@ -281,7 +281,7 @@ fn a_plan_lists_the_phases_and_roles() {
         "{steps:#}"
     );
     assert_eq!(roles[2]["sessions"], 6, "{steps:#}");
-    // One step is one run: its roles give the number of sessions.
+    // A single step is a single run, and its roles determine the number of sessions.
     let one = plan("--step qr100");
     assert_eq!(names(&one["roles"]), ["inserter", "deleter", "querier"]);
     let sessions = |role: &Value| role["sessions"].as_u64().unwrap();

@@ -1,4 +1,5 @@
-//! The Insert Benchmark's findings: wrong plans, missing rows and index entries, keys that go back.
+//! What the Insert Benchmark reports: wrong plans, missing rows and index entries, and keys that
+//! decrease.
 
 use std::time::Duration;
 
@@ -25,13 +26,13 @@ fn refused(place: &TestDatabase, line: &str, words: &str) {
 }
 
 #[test]
-fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
+fn refuses_to_measure_queries_without_their_indexes() {
     for place in [sqlite(), on(Kind::Postgres)] {
         loaded(&place, "");
         place.execute("DROP INDEX pi1_registersegment");
         let step = "--settle 0 --steps qr100 -t 1s";
         refused(&place, step, "pi1 has no index registersegment");
-        // Columns that do not match the query.
+        // An index whose columns do not match the query.
         place.execute("CREATE INDEX pi1_registersegment ON pi1 (cashregisterid, customerid)");
         refused(
             &place,
@@ -41,7 +42,7 @@ fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
         place.result(&format!(
             "insert_benchmark {SMALL} {step} --check-plans=off"
         ));
-        // Queries by the primary key do not need it.
+        // Queries by the primary key do not need that index.
         place.result(&format!(
             "insert_benchmark {SMALL} --settle 0 --steps qp100 -t 1s"
         ));
@@ -62,10 +63,10 @@ fn queries_that_are_not_answered_by_their_indexes_are_not_measured() {
 }
 
 #[test]
-fn entries_that_an_index_lacks_are_found() {
+fn check_reports_missing_index_entries() {
     let place = sqlite();
     loaded(&place, "");
-    // A partial index declared as a full one.
+    // Declare a partial index as a full one.
     place.execute(
         "DROP INDEX pi2_pdc; \
          CREATE INDEX pi2_pdc ON pi2 (price, dateandtime, customerid) WHERE price < 250; \
@@ -78,7 +79,7 @@ fn entries_that_an_index_lacks_are_found() {
     fails(&place, &workload, &["pi2: index pdc holds "]);
     let place = on(Kind::Postgres);
     loaded(&place, "");
-    // Rows that are inserted while an index is not maintained.
+    // Insert rows while an index is not maintained.
     place.execute("UPDATE pg_index SET indisready = false WHERE indexrelid = 'pi1_pdc'::regclass");
     place.execute(
         "INSERT INTO pi1 (dateandtime, cashregisterid, customerid, productid, price, data) \
@@ -88,7 +89,7 @@ fn entries_that_an_index_lacks_are_found() {
     fails(&place, &workload, &["pi1: index pdc holds 3050 of 3060"]);
 }
 
-/// Runs a step, and executes a statement outside Dyno once the step inserts.
+/// Runs a step, and executes a statement outside Dyno once the step inserts rows.
 fn disturbed(place: &TestDatabase, line: &str, sql: &str) -> dyno_tests::Output {
     let line = format!("run insert_benchmark {SMALL} {line} --gate --json {QUIET}");
     let inserting = Inserting::since(place);
@@ -99,7 +100,7 @@ fn disturbed(place: &TestDatabase, line: &str, sql: &str) -> dyno_tests::Output 
 }
 
 #[test]
-fn rows_that_others_insert_are_found_by_the_ledger() {
+fn the_ledger_reports_rows_inserted_by_others() {
     for place in [sqlite(), on(Kind::Mysql), on(Kind::Postgres)] {
         loaded(&place, "");
         let output = disturbed(

@@ -1,4 +1,4 @@
-//! The Insert Benchmark with fewer indexes, different numbers of rows, and a rate of queries.
+//! The Insert Benchmark with fewer indexes, other numbers of rows, and a rate of queries.
 
 use dyno_tests::Kind;
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn number(run: &Value, path: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no {path} in {run:#}"))
 }
 
-/// The secondary indexes of the first table, without its name.
+/// The secondary indexes of the first table, without its name in front.
 fn indexes(place: &TestDatabase) -> Vec<String> {
     let known = ["marketsegment", "registersegment", "pdc"];
     let there = |name: &&&str| {
@@ -48,7 +48,7 @@ fn indexes(place: &TestDatabase) -> Vec<String> {
 }
 
 #[test]
-fn queries_use_the_indexes_that_there_are() {
+fn queries_use_the_existing_indexes() {
     let all = ["marketsegment", "registersegment", "pdc"];
     for place in everywhere() {
         for wanted in 1..3 {
@@ -68,7 +68,7 @@ fn queries_use_the_indexes_that_there_are() {
             let checked = checked.success();
             let lines = checked.stdout.lines().filter(|line| line.starts_with("ok"));
             assert_eq!(lines.count(), 2 * (2 + wanted), "{name}: {checked:?}");
-            // A different number of indexes is detected: by check, and before a step queries.
+            // `check` detects another number of indexes, and so does a step before it queries.
             let other = format!("--num-secondary-indexes {}", 3 - wanted);
             let checked = place.dyno(&format!("check insert_benchmark {SMALL} {other}"));
             assert_eq!(checked.status.code(), Some(1), "{name}: {checked:?}");
@@ -93,7 +93,7 @@ fn queries_use_the_indexes_that_there_are() {
 }
 
 #[test]
-fn without_indexes_rows_are_found_by_their_keys_alone() {
+fn without_indexes_rows_are_read_by_key() {
     for place in everywhere() {
         let name = place.name();
         prepared(&place);
@@ -122,7 +122,7 @@ fn without_indexes_rows_are_found_by_their_keys_alone() {
 }
 
 #[test]
-fn queries_ask_for_the_number_of_rows_in_their_option() {
+fn queries_return_the_requested_number_of_rows() {
     for place in everywhere() {
         let name = place.name();
         prepared(&place);
@@ -131,7 +131,7 @@ fn queries_ask_for_the_number_of_rows_in_their_option() {
             ("qr100", 1),
             ("qr100", 40),
             ("qp100", 1),
-            // PostgreSQL reads all of such a small table for this many rows.
+            // PostgreSQL reads the whole table for this many rows, because it is so small.
             ("qp100 --check-plans=off", 100),
         ] {
             let runs = steps(
@@ -141,13 +141,13 @@ fn queries_ask_for_the_number_of_rows_in_their_option() {
             let run = &runs[0];
             let of_role = |role: usize| number(run, &format!("/roles/{role}/events"));
             assert_eq!(run["roles"][2]["name"], "querier", "{name}: {run:#}");
-            // The total includes the background's batches of 50 rows, and one row each for its
-            // searches of the lowest and the highest key. The last batches may be incomplete.
+            // The total also contains the background's batches of 50 rows, and one row for each of
+            // its searches of the lowest and the highest key. The last batches may be incomplete.
             let queries = of_role(2);
             let background = 50.0 * (of_role(0) + of_role(1));
             let found = number(run, "/totals/rows");
-            // Some queries start near an index's end, some keys are drawn twice, and PostgreSQL's
-            // sessions leave gaps in the keys.
+            // Some queries start near the end of an index, some keys are drawn twice, and
+            // PostgreSQL's sessions leave gaps between the keys.
             let low = f64::from(rows) * 0.3 * queries;
             let high = f64::from(rows) * 1.05 * queries + background + 110.0;
             assert!(
@@ -168,7 +168,7 @@ fn queries_ask_for_the_number_of_rows_in_their_option() {
 }
 
 #[test]
-fn a_rate_is_one_of_queries() {
+fn a_rate_counts_queries() {
     for place in [sqlite(), on(Kind::Mysql), on(Kind::Postgres)] {
         let name = place.name();
         prepared(&place);
@@ -182,11 +182,11 @@ fn a_rate_is_one_of_queries() {
             let asked = number(run, "/drive/open_loop/per_second");
             assert!((asked - 40.0).abs() < 1e-9, "{name}: {asked}");
             assert_eq!(run["drive"]["open_loop"]["arrivals"], "constant", "{name}");
-            // No more arrive.
+            // No more queries than these arrive.
             let queries = number(run, "/totals/events");
             assert!(queries > 0.0 && queries <= 81.0, "{name}: {queries}");
             assert!(number(run, "/response/max_ms") > 0.0, "{name}");
-            // The background keeps its own pace.
+            // The background has its own rate.
             assert!(
                 (number(run, "/roles/0/asked_per_s") - 4.0).abs() < 1e-9,
                 "{name}"

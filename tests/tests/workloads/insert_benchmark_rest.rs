@@ -1,4 +1,4 @@
-//! The Insert Benchmark's rest before its queries: its work, and that it leaves nothing behind.
+//! The Insert Benchmark's rest before its queries: what it does, and that it leaves nothing behind.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn a_rest_restores_settings_at_its_end_and_after_an_interrupt() {
         let output = running.finish(Duration::from_secs(60));
         assert_ne!(output.status.code(), Some(0), "{output:?}");
         assert_eq!(all(database), all_before, "{kind}: {output:?}");
-        // The run has the work done, and its duration.
+        // The run reports what the rest did and how long it took.
         database.execute("FLUSH LOGS");
         assert!(logs(database).len() > 1, "{kind}");
         let rest = "--settle 1 --settle-reset-binlog --steps qr100 -t 1s";
@@ -73,12 +73,12 @@ fn a_rest_restores_settings_at_its_end_and_after_an_interrupt() {
     }
 }
 
-/// A setting that the rest changes to 1.
+/// A setting that the rest sets to 1.
 fn dirty_pages_max(database: &Database) -> String {
     database.query_one("SELECT ROUND(@@GLOBAL.innodb_max_dirty_pages_pct)")
 }
 
-/// A run in a rest of ten minutes.
+/// Starts a run with a rest of ten minutes.
 fn resting(place: &TestDatabase, database: &Database) -> Running {
     let rest = "--settle 600 --steps qr100 -t 1s";
     let running = place.start(&format!("run insert_benchmark {SMALL} {rest} {QUIET}"));
@@ -89,7 +89,7 @@ fn resting(place: &TestDatabase, database: &Database) -> Running {
 #[test]
 fn the_next_command_restores_the_settings_of_a_killed_rest() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
-        // The settings are global.
+        // A private server, because the settings are global.
         let server = start_private_server_with(kind, &[]);
         let place = TestDatabase::Server(Database::on(&server.server()));
         let TestDatabase::Server(database) = &place else {
@@ -136,10 +136,10 @@ fn the_next_command_restores_the_settings_of_a_killed_rest() {
     }
 }
 
-/// Acts on a run in its rest, after which the server must be in its original state.
+/// Disturbs a run during its rest, after which the server must have its original settings.
 fn in_a_rest(act: impl Fn(&TestDatabase, &Database, Running)) {
     for kind in [Kind::Mariadb, Kind::Mysql] {
-        // The settings are global.
+        // A private server, because the settings are global.
         let server = start_private_server_with(kind, &[]);
         let place = TestDatabase::Server(Database::on(&server.server()));
         let TestDatabase::Server(database) = &place else {
@@ -160,7 +160,7 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
         running.signal(2);
         let output = running.finish(Duration::from_secs(60));
         assert_ne!(output.status.code(), Some(0), "{output:?}");
-        // Whether or not it had the time to restore the setting.
+        // Whether or not the run had time to restore the setting.
         place
             .dyno(&format!("check insert_benchmark {SMALL}"))
             .success();
@@ -168,7 +168,7 @@ fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
 }
 
 #[test]
-fn a_rest_that_goes_on_is_left_alone() {
+fn another_runs_rest_is_not_disturbed() {
     in_a_rest(|place, database, running| {
         let checked = place
             .dyno(&format!("check insert_benchmark {SMALL}"))
@@ -178,7 +178,7 @@ fn a_rest_that_goes_on_is_left_alone() {
             "{checked:?}"
         );
         assert_eq!(dirty_pages_max(database), "1");
-        // Another run that rests at the same time does so too.
+        // So does another run that rests at the same time.
         let rest = "--settle 1 --steps qr100 -t 1s";
         let line = format!("run insert_benchmark {SMALL} {rest} {QUIET}");
         place.dyno(&line).success();
@@ -189,13 +189,14 @@ fn a_rest_that_goes_on_is_left_alone() {
 }
 
 #[test]
-fn tables_are_cleaned_side_by_side() {
+fn tables_are_cleaned_in_parallel() {
     let place = on(Kind::Postgres);
     let TestDatabase::Server(database) = &place else {
         unreachable!()
     };
     loaded(&place);
-    // While the first table is locked, a sequential cleanup would not reach the second.
+    // While the first table is locked, a cleanup of one table after another would not reach the
+    // second.
     let mut holder = database.server.postgres(&database.name);
     let mut held = holder.transaction().unwrap();
     held.batch_execute("LOCK TABLE pi1 IN SHARE MODE").unwrap();

@@ -1,5 +1,4 @@
-//! The Insert Benchmark in its other shapes: one table for all clients, partitions, long
-//! transactions.
+//! Variants of the Insert Benchmark: one table for all clients, partitions, and long transactions.
 
 use std::time::Duration;
 
@@ -37,7 +36,7 @@ fn clients_that_share_a_table_leave_it_as_large_as_it_was() {
         let all = format!("-t 2s --steps i0,x,i1,i2,qr500,qp100 {line}");
         let runs = steps(&place, &all);
         every_book_is_right(&place, &runs);
-        // For one table, with indexes that are created once.
+        // One table, whose indexes are created once.
         assert_eq!(done(&runs[1], "create_indexes"), 1, "{name}");
         assert_eq!(runs[1]["phase"]["per_event"], 12_100.0, "{name}");
         assert_eq!(runs[0]["ledger"][1]["found"], 12_000, "{name}");
@@ -59,7 +58,7 @@ fn clients_that_share_a_table_leave_it_as_large_as_it_was() {
 #[test]
 fn partitions_hold_the_rows_where_the_server_has_them() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
-        // Enough for PostgreSQL to use indexes.
+        // Enough rows for PostgreSQL to use the indexes.
         let line = "-c 2 --rows 20000 --write-rows 2000 --settle 0 --num-partitions 4";
         place
             .dyno(&format!("prepare insert_benchmark {line}"))
@@ -96,7 +95,7 @@ fn partitions_hold_the_rows_where_the_server_has_them() {
     );
 }
 
-/// The number of open transactions with snapshots in this database.
+/// How many open transactions with a snapshot there are in this database.
 fn open_transactions(place: &TestDatabase) -> Option<String> {
     let TestDatabase::Server(database) = place else {
         return None;
@@ -125,7 +124,7 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
             .dyno(&format!("prepare insert_benchmark {SMALL}"))
             .success();
         steps(&place, "--steps i0,x");
-        // Long enough to see them, if they are visible.
+        // Long enough to see the transactions, if this server shows them.
         let seen = open_transactions(&place).is_some();
         let held = match seen {
             true => "--htap-transaction-seconds 1000 -t 200s",
@@ -136,7 +135,7 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
         if seen {
             let inserting = Inserting::since(&place);
             eventually("three transactions are open", || {
-                // InnoDB answers from a cache if it is queried more often than ten times a second.
+                // InnoDB answers from a cache if it is asked more often than ten times a second.
                 std::thread::sleep(Duration::from_millis(250));
                 open_transactions(&place).is_some_and(|count| count == "3")
             });
@@ -150,9 +149,9 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
         assert_eq!(outcome(&runs[0], "consistency"), "pass", "{name}");
         let how = if seen { "interrupted" } else { "completed" };
         assert_eq!(runs[0]["end"]["how"], how, "{name}");
-        // They ran their first query, and the run ended before the second.
+        // The readers ran their first query, and the run ended before the second.
         assert_eq!(done(&runs[0], "htap"), 3, "{name}");
-        // Snapshots stay open until their second query, or the run would fail.
+        // Their snapshots must stay open until the second query, or the run would fail.
         let runs = steps(
             &place,
             "--steps i1,qr100 -t 3s --htap-transaction-seconds 1",
@@ -163,7 +162,7 @@ fn each_client_has_a_reader_that_keeps_a_transaction_open() {
 }
 
 #[test]
-fn readers_that_would_keep_writers_out_are_refused() {
+fn refuses_readers_that_would_block_writers() {
     let place = sqlite();
     place
         .dyno(&format!("prepare insert_benchmark {SMALL}"))

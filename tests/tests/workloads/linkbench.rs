@@ -1,5 +1,5 @@
-//! LinkBench's social graph: counts agree with links after the load, after runs and after clients
-//! were killed; and each condition detects its own violation.
+//! LinkBench's social graph. Counts match links after the load, after runs, and after clients were
+//! killed; and each condition detects its own violation.
 
 use std::thread;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::common::{
 
 const SMALL: &str = "--maxid 2001";
 
-/// The rows of a query on a file, each a list of texts.
+/// The rows that a query on a file returns, with every field as text.
 fn rows(place: &TestDatabase, sql: &str) -> Vec<Vec<String>> {
     let TestDatabase::Sqlite(folder) = place else {
         panic!("only files are read so");
@@ -60,7 +60,7 @@ fn counts_agree_with_links_on_every_server() {
             let done = operation["totals"]["done"].as_u64().unwrap();
             assert!(done > 0, "{name}: {operation}");
         }
-        // All sessions on one link's counter, half of them against the others.
+        // All sessions change the count of the same links, half of them in opposite directions.
         let hot = format!("linkbench {SMALL} --mix update_link@3,delete_link@2,add_link@1 -c 6");
         let result = place.result(&format!("{hot} -t 2s"));
         ledger_holds(&result, &place);
@@ -71,7 +71,7 @@ fn counts_agree_with_links_on_every_server() {
 }
 
 #[test]
-fn partitions_types_and_other_ids_are_as_asked() {
+fn partitions_types_and_other_ids_are_as_requested() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
         let options = "--startid 5001 --maxid 5501 --link_types 3 --partitions 4 \
                        --node_bytes 2000 --link_bytes 100 --list_limit 5 --history_pct 50";
@@ -114,8 +114,8 @@ fn killed_clients_leave_counts_intact() {
     }
 }
 
-/// A violation, its repair, and the violated conditions.
-const SPOILT: &[(&str, &str, &[&str])] = &[
+/// What corrupts the data, how to repair it, and the conditions that it violates.
+const VIOLATIONS: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE counttable SET count = count + 1 WHERE count > 5",
         "UPDATE counttable SET count = count - 1 WHERE count > 6",
@@ -141,7 +141,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "DELETE FROM nodetable WHERE id = 5",
         &["nodes come from the load"],
     ),
-    // A link that is missing together with its count is still a lost link.
+    // If a link is missing and its count agrees, the link is still lost.
     (
         "DELETE FROM linktable WHERE id1 = 13; UPDATE counttable SET count = 0 WHERE id = 13",
         "",
@@ -150,14 +150,14 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn each_condition_catches_its_corruption() {
+fn each_condition_detects_its_corruption() {
     for place in everywhere() {
         let options = "--startid 11 --maxid 311 --link_types 1";
         place
             .dyno(&format!("prepare linkbench {options}"))
             .success();
         place.dyno(&format!("check linkbench {options}")).success();
-        for (spoil, mend, conditions) in SPOILT {
+        for (spoil, mend, conditions) in VIOLATIONS {
             for statement in spoil.split(';') {
                 place.execute(statement);
             }
@@ -168,7 +168,7 @@ fn each_condition_catches_its_corruption() {
             }
         }
     }
-    // Servers with unsigned counts do not let them fall below zero.
+    // Servers whose counts are unsigned do not let them fall below zero.
     for place in [sqlite(), on(Kind::Postgres)] {
         place.dyno("prepare linkbench --maxid 301").success();
         place.execute("UPDATE counttable SET count = -1 WHERE id = 3 AND count = 1");
@@ -178,7 +178,7 @@ fn each_condition_catches_its_corruption() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     for (kind, wrong, what) in [
         (
             Kind::Mariadb,
@@ -193,7 +193,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
     ] {
         let place = on(kind);
         place.dyno(&format!("prepare linkbench {SMALL}")).success();
-        // The run itself does not touch the other writer's rows.
+        // The run itself must not touch the rows of the other writer.
         let line = format!("run linkbench {SMALL} --mix get_node@1,add_link@1 -c 2 -t 4s");
         let mut running = place.start(&format!("{line} --gate --json {LOUD}"));
         running.measuring();
@@ -210,7 +210,7 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 }
 
 #[test]
-fn links_are_as_many_as_was_published() {
+fn the_number_of_links_is_as_published() {
     let place = sqlite();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/degrees.lua");
     let degrees = |maxid: u64| -> Vec<f64> {
@@ -222,8 +222,8 @@ fn links_are_as_many_as_was_published() {
     let [nodes, linked, most, right, faulty] = degrees(10_000_001)[..] else {
         panic!("five figures");
     };
-    // 45.3 % without links, 961,963 at most, 4.097 on average; and the faulty split's surplus at
-    // this size, 44,458,555 - 41,721,824.
+    // 45.3 % without links, at most 961,963 links, 4.097 on average; and at this size the surplus
+    // of the faulty split, 44,458,555 - 41,721,824.
     assert!((linked / nodes - 0.547).abs() < 1e-6, "{linked}");
     assert_eq!(most.to_string(), "961963");
     assert!((right / nodes - 4.097).abs() < 0.005, "{right}");
@@ -238,7 +238,7 @@ fn links_are_as_many_as_was_published() {
             "{small}"
         );
     }
-    // The tables match the formula.
+    // The tables must match the formula.
     let small = degrees(5_001);
     for (profile, links) in [("standard", small[3]), ("reference", small[4])] {
         let place = sqlite();
@@ -256,7 +256,7 @@ fn links_are_as_many_as_was_published() {
     }
 }
 
-/// The number of distinct values in this many draws of `ranks` by Zipf's law.
+/// The expected number of distinct values in this many draws from `ranks` by Zipf's law.
 fn distinct(ranks: u32, exponent: f64, draws: f64) -> f64 {
     let weights = || (1..=ranks).map(|rank| f64::from(rank).powf(-exponent));
     let sum: f64 = weights().sum();
@@ -292,7 +292,7 @@ fn shares_and_keys_are_as_published() {
             "{operation}: {found}, {expected}"
         );
     }
-    // The changed nodes show the distribution of the draws.
+    // The nodes that have changed show how the draws are distributed.
     let place = sqlite();
     place.dyno(&format!("prepare linkbench {SMALL}")).success();
     place
@@ -306,7 +306,7 @@ fn shares_and_keys_are_as_published() {
     );
     let expected = distinct(2000, 0.606, 2000.0);
     assert!((changed - expected).abs() < 60.0, "{changed}, {expected}");
-    // So do the nodes with written links; the reference has a different distribution.
+    // So do the nodes whose links were written. The reference profile has another distribution.
     for (profile, exponent) in [("standard", 0.741), ("reference", 0.8)] {
         let place = sqlite();
         let options = format!("{SMALL} --profile {profile} --link_types 1 --seed 4");
@@ -332,7 +332,7 @@ fn shares_and_keys_are_as_published() {
     }
 }
 
-/// Everything except the times, which depend on the clock.
+/// All rows without their times, which depend on the clock.
 fn contents(place: &TestDatabase) -> Vec<Vec<String>> {
     let mut all = rows(
         place,
@@ -347,7 +347,7 @@ fn contents(place: &TestDatabase) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_same_seed_loads_and_does_the_same() {
+fn the_same_seed_loads_the_same_rows_and_runs_the_same_operations() {
     let with = |sessions: u32, seed: u32| {
         let place = sqlite();
         let options = format!("--maxid 5001 --seed {seed}");
@@ -367,7 +367,7 @@ fn the_same_seed_loads_and_does_the_same() {
 }
 
 #[test]
-fn the_profile_goes_with_the_result() {
+fn the_result_contains_the_profile() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results.db");
     let results = results.to_str().unwrap();
@@ -465,7 +465,7 @@ fn reports_tables_that_do_not_fit() {
 }
 
 #[test]
-fn rows_that_were_found_are_not_taken_for_new_ones() {
+fn refuses_found_rows_in_the_target() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql)] {
         place.dyno("prepare linkbench --maxid 301").success();
         let line = format!("run linkbench --maxid 301 --events 10 {QUIET}");

@@ -1,4 +1,4 @@
-//! The workloads with consistency checks, on every server: the data are consistent after runs,
+//! The workloads with consistency checks, on every server. The data are consistent after runs,
 //! deadlocks and kills, and each condition detects its own violation.
 #![cfg(feature = "servers")]
 #![allow(clippy::unwrap_used, clippy::panic)]

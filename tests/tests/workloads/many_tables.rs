@@ -1,5 +1,6 @@
-//! A schema per customer: created, touched and dropped tables are exactly the acknowledged ones,
-//! the table cache follows its law, and each condition detects its own violation.
+//! A schema per customer. Exactly those tables are created, touched and dropped that the server
+//! acknowledged; the table cache behaves as calculated; and each condition detects its own
+//! violation.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::{LOUD, QUIET, TestDatabase, done, everywhere, fails, on, outcome, sqlite};
 
-/// A place with a separate prefix for schemas, which are dropped at the end.
+/// A database with its own prefix for schemas, which are dropped at the end.
 pub(crate) struct Tables {
     pub(crate) place: TestDatabase,
     prefix: String,
@@ -29,7 +30,7 @@ impl Tables {
         Self { place, prefix }
     }
 
-    /// A command with options; the default is twelve schemas of ten tables.
+    /// A command line. By default there are twelve schemas of ten tables.
     fn line(&self, command: &str, options: &str) -> String {
         let prefix = &self.prefix;
         let sizes = "--schemas 12 --tables 10";
@@ -40,14 +41,14 @@ impl Tables {
         self.place.dyno(&self.line(command, options))
     }
 
-    /// The result of a run with a matching ledger.
+    /// Makes a run whose ledger must match, and returns its result.
     pub(crate) fn run(&self, options: &str) -> Value {
         let results = self.runs(options);
         assert_eq!(results.len(), 1);
         results.into_iter().next().unwrap()
     }
 
-    /// The results of its phases.
+    /// Runs several phases and returns their results.
     pub(crate) fn runs(&self, options: &str) -> Vec<Value> {
         let line = self.line("", options);
         let results = match self.place.result(line.trim_start()) {
@@ -83,7 +84,7 @@ impl Tables {
         }
     }
 
-    /// The rows that a server's query returns.
+    /// The rows that a query on a server returns.
     pub(crate) fn query(&self, sql: &str) -> Vec<Vec<String>> {
         match &self.place {
             TestDatabase::Server(database) => database.query(sql),
@@ -91,7 +92,7 @@ impl Tables {
         }
     }
 
-    /// The number of rows of each table, schema by schema.
+    /// The rows in each table, schema by schema.
     fn rows(&self) -> Vec<Vec<u64>> {
         let of = |s, t| self.number(&format!("SELECT COUNT(*) FROM {}", self.table(s, t)));
         let schema = |s| (1..=10).map(|t| of(s, t)).collect();
@@ -110,7 +111,7 @@ pub(crate) fn all() -> Vec<Tables> {
 }
 
 #[test]
-fn tables_are_made_touched_and_dropped_on_every_server() {
+fn tables_are_created_touched_and_dropped_on_every_server() {
     for tables in all() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", "-c 3");
@@ -133,7 +134,7 @@ fn tables_are_made_touched_and_dropped_on_every_server() {
             checked.stdout.contains("rows: 1200, expected 1200"),
             "{name}"
         );
-        // All kinds of work in parallel.
+        // All kinds of work at once.
         let alter = match tables.place {
             TestDatabase::Server(_) => ",alter@1",
             TestDatabase::Sqlite(_) => "",
@@ -167,7 +168,7 @@ fn tables_are_made_touched_and_dropped_on_every_server() {
 }
 
 #[test]
-fn making_and_dropping_are_measured_as_runs() {
+fn creating_and_dropping_are_measured_as_runs() {
     for tables in all() {
         let name = tables.place.name();
         let result = tables.run("--phase create --order shuffled -c 3");
@@ -180,11 +181,11 @@ fn making_and_dropping_are_measured_as_runs() {
         let drop = "--phase drop --keep 3 --touchers 2 --touch_rate 400 -c 2";
         let result = tables.run(drop);
         assert_eq!(done(&result, "drop_schema"), 9, "{name}");
-        // The remaining tables are touched in the meantime, which does not count in the rate.
+        // The other tables are touched meanwhile, which does not count towards the rate.
         assert_eq!(result["totals"]["events"], 9, "{name}");
         tables.dyno("check", "").success();
         tables.place.dyno("cleanup many_tables").success();
-        // All phases, one after the other.
+        // All phases, one after another.
         let results = tables.runs("--phase all --keep 2 --touchers 1 -c 2 -t 1s");
         let operations = ["create_table", "touch_again", "drop_schema"];
         for (result, operation) in results.iter().zip(operations) {
@@ -197,14 +198,14 @@ fn making_and_dropping_are_measured_as_runs() {
 }
 
 #[test]
-fn the_table_cache_obeys_its_law() {
+fn the_table_cache_misses_as_calculated() {
     for (kind, cache) in [
         (Kind::Mariadb, "--table-open-cache=100"),
         (Kind::Mysql, "--table-open-cache=100"),
     ] {
         let more = match kind {
-            // Without room for all definitions, the dictionary's tables take some of the table
-            // cache.
+            // If not all definitions fit into their cache, the dictionary's tables take space in
+            // the table cache.
             Kind::Mysql => vec![
                 cache,
                 "--table-open-cache-instances=1",
@@ -239,7 +240,7 @@ fn the_table_cache_obeys_its_law() {
 }
 
 #[test]
-fn each_condition_catches_its_corruption() {
+fn each_condition_detects_its_corruption() {
     for tables in all() {
         tables.dyno("prepare", "").success();
         tables.run("-c 2 --events 300");
@@ -281,7 +282,7 @@ fn each_condition_catches_its_corruption() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     for tables in [Tables::at(on(Kind::Mysql)), Tables::at(on(Kind::Postgres))] {
         tables.dyno("prepare", "").success();
         let line = tables.line("run", &format!("-c 2 -t 4s --gate --json {LOUD}"));
@@ -307,7 +308,7 @@ fn the_next_run_repairs_the_leftovers_of_a_killed_client() {
         running.measuring();
         drop(running);
         tables.place.alone_again();
-        // The number of rows is unknown until they are counted.
+        // How many rows there are is unknown until somebody counts them.
         let checked = tables.dyno("check", "");
         assert!(!checked.stdout.contains("FAILED  rows"), "{checked:?}");
         tables.run("--mix insert@1,churn@1 -c 6 --events 60");
@@ -317,7 +318,7 @@ fn the_next_run_repairs_the_leftovers_of_a_killed_client() {
 }
 
 #[test]
-fn tables_are_chosen_as_asked() {
+fn tables_are_chosen_as_requested() {
     let seeded = |options: &str, seed: u32| {
         let tables = Tables::at(sqlite());
         tables.dyno("prepare", "").success();
@@ -326,16 +327,17 @@ fn tables_are_chosen_as_asked() {
     };
     let rows_of = |options: &str| seeded(options, 5);
     let total = |rows: &[Vec<u64>]| rows.concat().iter().sum::<u64>() as f64;
-    // 4,000 draws of 120 tables: five standard deviations are 29.
+    // 4,000 draws of 120 tables. Five standard deviations are 29.
     let uniform = rows_of("");
     assert!(
         uniform.concat().iter().all(|&n| (5..63).contains(&n)),
         "{uniform:?}"
     );
-    // Three of twelve schemas get 80 %: five standard deviations are 127.
+    // Three of twelve schemas get 80 %. Five standard deviations are 127.
     let skewed = rows_of("--skew 80_20");
     assert!((total(&skewed[..3]) - 3200.0).abs() < 127.0, "{skewed:?}");
-    // The most touched table gets 1 / H(120), 5.37, of all, the next one half of that.
+    // The table that is touched most gets 1 / H(120) = 1 / 5.37 of all touches, and the next one
+    // half of that.
     let mut zipf = rows_of("--skew zipf").concat();
     zipf.sort_unstable_by(|a, b| b.cmp(a));
     assert!((zipf[0] as f64 - 745.0).abs() < 123.0, "{zipf:?}");
@@ -366,7 +368,7 @@ fn reports_touches_for_each_table() {
         let each = f64::from(events / 120);
         assert_eq!(figure("touches"), (each, "for each of 120 active tables"));
         let (touched, of) = figure("tables touched");
-        // 240 uniform draws touch 104 different tables, plus or minus 3.
+        // 240 uniform draws touch 104 tables, plus or minus 3.
         assert!(
             (88.0..=120.0).contains(&touched) && of == "of 120",
             "{touched} {of}"
@@ -400,7 +402,7 @@ fn tablespaces_are_where_the_server_has_them() {
         let tables = Tables::at(place);
         let why = "only MySQL has general tablespaces";
         tables.refused("prepare", "--tablespaces schema", why);
-        // That leaves nothing behind.
+        // Nothing is left behind.
         tables.dyno("prepare", "").success();
     }
 }

@@ -1,5 +1,5 @@
-//! A schema per customer: interrupted creation and removal, a ladder of active tables, and the
-//! table cache of a small server in two passes.
+//! A schema per customer: creation and removal that are interrupted, a ladder of active tables, and
+//! the table cache of a small server in two passes.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use dyno_tests::{Database, Kind, Output, start_private_server_with};
 use crate::common::{QUIET, TestDatabase, alone, done, on, sqlite};
 use crate::many_tables::{Tables, all};
 
-/// Too many schemas to create all of them in these tests' time, with five tables each.
+/// Too many schemas to create all of them during a test, with five tables each.
 const MANY: &str = "--schemas 100000 --tables 5";
 
-/// The numbers before and after `of` in the line `12 of 100000 schemas are made, …`.
+/// The two numbers of a line such as `12 of 100000 schemas are made, …`.
 fn stopped(printed: &str, what: &str) -> (u64, u64) {
     let line = printed
         .lines()
@@ -31,7 +31,7 @@ fn tables_made_before_the_time_limit_can_be_used() {
         let prepared = tables.dyno("prepare", &format!("{MANY} -c 3 --stop-after 1"));
         let (made, asked) = stopped(&prepared.success().stderr, "made");
         assert!((1..100_000).contains(&made) && asked == 100_000, "{name}");
-        // The options give the requested number, or the existing one.
+        // The options may give the number that was requested, or the number that exists.
         let there = format!("--schemas {made} --tables 5");
         for options in [MANY, &there] {
             let checked = tables.dyno("check", options).success().stdout;
@@ -42,7 +42,7 @@ fn tables_made_before_the_time_limit_can_be_used() {
         let result = tables.run(&format!("{MANY} -c 2 --events 200"));
         let touched = done(&result, "first_touch") + done(&result, "touch_again");
         assert_eq!(touched, 200, "{name}");
-        // Two tables of the first schema, which may be the only one.
+        // Two tables of the first schema, because there may be no other.
         let result = tables.run(&format!("{MANY} --active 2 -c 2 --events 100"));
         assert_eq!(done(&result, "first_touch"), 2, "{name}");
         let more = format!("{MANY} {QUIET} -t 1s --active_schemas 99999");
@@ -58,16 +58,16 @@ fn tables_made_before_the_time_limit_can_be_used() {
 }
 
 #[test]
-fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
+fn dropping_stops_at_the_time_limit_and_continues_later() {
     for tables in all() {
         let name = tables.place.name();
-        // As a phase, with a ledger that is compared with the catalogue.
+        // As a phase, whose ledger is compared with the catalogue.
         let create = format!("run {MANY} --phase create -c 2 --stop-after 2 {QUIET}");
         let (command, options) = create.split_once(' ').unwrap();
         let printed = tables.dyno(command, options).success().stderr;
         let (made, _) = stopped(&printed, "made");
         let drop = format!("{MANY} --phase drop -c 2 --keep 1");
-        // At least one per session; a fast server may finish.
+        // At least one schema per session is dropped; a fast server may finish.
         let result = tables.run(&format!("{drop} --stop-after 0.01"));
         let first = done(&result, "drop_schema");
         assert!(first >= 1 && first < made, "{name}: {first} of {made}");
@@ -85,7 +85,7 @@ fn dropping_stops_when_time_is_up_and_goes_on_from_there() {
     }
 }
 
-/// sysbench's command line, which has a time limit and no phases.
+/// Runs sysbench's command line, which has a time limit and no phases.
 fn sysbench(tables: &Tables, line: &str) -> Output {
     let TestDatabase::Sqlite(folder) = &tables.place else {
         panic!("not a file");
@@ -102,12 +102,13 @@ fn schemas_cut_by_a_time_limit_are_not_reported_as_whole() {
     let refused = |line: &str, why: &str| {
         let output = sysbench(&tables, line);
         assert!(!output.status.success(), "{line}: {output:?}");
-        // There everything goes to standard output.
+        // `dyno sysbench` prints everything to standard output.
         assert!(output.stdout.contains(why), "{line}: {output:?}");
         let stop = output.stdout.contains("stopped after");
         assert!(!stop, "{line}: {output:?}");
     };
-    // Far more than a second makes, in less than a gigabyte: a full disk is refused first.
+    // Far more than a second can create, but less than a gigabyte, because a full disk is refused
+    // first.
     let many = "--schemas=20000 --tables=5 --phase=create --threads=2 --time=1";
     let cut = "ended before all sessions had finished";
     refused(&format!("{many} run"), cut);
@@ -129,7 +130,7 @@ fn schemas_cut_by_a_time_limit_are_not_reported_as_whole() {
 }
 
 #[test]
-fn stopping_needs_whole_schemas() {
+fn a_stop_needs_whole_schemas() {
     let tables = Tables::at(sqlite());
     let shuffled = "--order shuffled --stop-after 1";
     tables.refused("prepare", shuffled, "--stop-after needs --order schema");
@@ -154,7 +155,7 @@ fn a_ladder_touches_more_and_more_tables() {
         for (result, active) in results.iter().zip([6, 24, 120]) {
             let first = done(result, "first_touch");
             assert_eq!(first + done(result, "touch_again"), 480, "{name}");
-            // 480 draws miss one of 24 only once in 30 million runs.
+            // 480 draws miss one of 24 tables only once in 30 million runs.
             assert!(
                 first <= active && (first == active || active == 120),
                 "{name}: {first}"
@@ -165,7 +166,7 @@ fn a_ladder_touches_more_and_more_tables() {
 }
 
 #[test]
-fn a_ladder_ends_in_a_table() {
+fn a_ladder_prints_a_table() {
     for kind in [Kind::Mariadb, Kind::Mysql, Kind::Postgres] {
         let tables = Tables::at(on(kind));
         tables.dyno("prepare", "-c 3").success();
@@ -188,7 +189,7 @@ fn a_ladder_ends_in_a_table() {
         ] {
             assert!(table.contains(head), "{kind}: {head} in {table}");
         }
-        // Also afterwards, with all figures.
+        // The table is printed afterwards as well, with all figures.
         let again = format!("phases --results {} --tsv -", file.display());
         let tsv = alone(&again).success().stdout;
         let part = tsv.split("# Active tables\n").nth(1).unwrap();
@@ -229,7 +230,7 @@ fn a_ladder_ends_at_the_existing_tables() {
     let last = results.last().unwrap();
     let name = last["phase"]["name"].as_str().unwrap();
     assert_eq!(name, format!("active_{}", made * 5));
-    // Before the first step, which would be possible.
+    // Reported before the first step, although that step would be possible.
     let above = format!("{ladder} --rungs 2,500000 --calibrate never --results none");
     let output = tables.dyno("run", &above);
     assert!(!output.status.success(), "{output:?}");
@@ -290,16 +291,17 @@ fn refuses_impossible_ladders() {
     );
 }
 
-/// The workload's acceptance on servers with room for 100 tables: the miss ratio is 0 for 50
-/// tables, and 1 - 100 / 500 for 500.
+/// The acceptance test of the workload, on servers whose cache has room for 100 tables: the miss
+/// ratio is 0 for 50 tables, and 1 - 100 / 500 for 500.
 #[test]
 fn misses_of_a_small_cache_follow_the_law_in_two_passes() {
     let cache = [
         "--table-open-cache=100",
         "--table-open-cache-instances=1",
-        // Otherwise MySQL reads its dictionary all the time, and its tables take room.
+        // Without this, MySQL reads its dictionary all the time, whose tables take space in the
+        // cache.
         "--table-definition-cache=2000",
-        // No test kills these servers, so they need not wait for the disk.
+        // No test kills these servers, so they do not need to wait for the disk.
         "--innodb-flush-log-at-trx-commit=0",
         "--sync-binlog=0",
     ];
@@ -315,11 +317,11 @@ fn misses_of_a_small_cache_follow_the_law_in_two_passes() {
         for (active, law) in [("--active_schemas 10 --active_tables 5", 0.0), ("", 0.8)] {
             for pass in 1..=2 {
                 let before = misses();
-                // One session: two in one table at the same time need two entries for it.
+                // One session, because two sessions in the same table need two entries for it.
                 let line = format!("{sizes} {active} -c 1 --events 6000 {QUIET} --ledger off");
                 tables.dyno("run", &line).success();
                 let found = (misses() - before) / 6000.0;
-                // In the first pass MySQL reads definitions, through the same cache.
+                // In the first pass, MySQL reads the definitions through the same cache.
                 let tolerance = if pass == 1 { 0.1 } else { 0.05 };
                 assert!(
                     (found - law).abs() <= tolerance,

@@ -1,4 +1,5 @@
-//! A schema per customer: tables created and dropped at a pace, files and disk space.
+//! A schema per customer: tables that are created and dropped at a given rate, files, and disk
+//! space.
 
 use dyno_tests::Kind;
 
@@ -11,12 +12,12 @@ fn creates_and_drops_tables_at_a_pace_during_the_touches() {
         let name = tables.place.name();
         tables.dyno("prepare", "").success();
         let result = tables.run("--churn_every 0.2 -c 2 -t 3s");
-        // Fifteen are due; a busy machine may not reach the last one.
+        // Fifteen are due, but a busy machine may not reach the last one.
         let [made, dropped] = ["create_table", "drop_table"].map(|work| done(&result, work));
         assert!((8..=17).contains(&made), "{name}: {made}");
         assert!(dropped <= made && made <= dropped + 1, "{name}: {dropped}");
         let touched = done(&result, "first_touch") + done(&result, "touch_again");
-        // They do not count as events of the run.
+        // They do not count as events.
         assert_eq!(result["totals"]["events"].as_u64(), Some(touched), "{name}");
         tables.dyno("check", "").success();
     }
@@ -58,7 +59,7 @@ fn files_are_counted_where_tables_have_some() {
     }
 }
 
-/// The bytes in a line `disk: tables 9.83 MB, before 0 B`, after and before.
+/// The bytes after and before, from a line such as `disk: tables 9.83 MB, before 0 B`.
 fn disk_bytes(text: &str) -> [f64; 2] {
     let line = text.lines().find(|line| line.starts_with("disk: tables"));
     let line = line.unwrap_or_else(|| panic!("no disk in {text}"));
@@ -85,7 +86,7 @@ fn reports_disk_space_before_and_after() {
         let name = tables.place.name();
         let prepared = tables.dyno("prepare", "").success();
         let [full, empty] = disk_bytes(&prepared.stderr);
-        // At least two pages per table, wherever it is.
+        // At least two pages per table, wherever the table is stored.
         assert!(
             full >= 120.0 * 8192.0 && empty < 50_000.0,
             "{name}: {full} {empty}"
@@ -94,7 +95,7 @@ fn reports_disk_space_before_and_after() {
         let dropped = tables.dyno("run", &line).success();
         let [after, before] = disk_bytes(&dropped.stderr);
         assert!((before / full - 1.0).abs() < 0.01, "{name}: {before}");
-        // SQLite keeps the pages for later use.
+        // SQLite keeps free pages for later use.
         let freed = if name == "SQLite" {
             before
         } else {

@@ -1,4 +1,4 @@
-//! The OLTP transaction for comparisons: the same work on every server, and none of it lost.
+//! The OLTP transaction for comparisons: every server does the same work, and none of it is lost.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::{LOUD, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
 
-/// Few rows, so that sessions collide.
+/// So few rows that sessions collide.
 const SMALL: &str = "--tables 2 --table_size 200";
 
 fn totals<'a>(result: &'a Value, operation: &str) -> &'a Value {
@@ -17,7 +17,7 @@ fn totals<'a>(result: &'a Value, operation: &str) -> &'a Value {
 }
 
 #[test]
-fn books_are_kept_where_sessions_meet_on_every_server() {
+fn sums_are_correct_when_sessions_collide_on_every_server() {
     for place in everywhere() {
         let name = place.name();
         place.dyno(&format!("prepare oltp_fair {SMALL}")).success();
@@ -37,7 +37,7 @@ fn books_are_kept_where_sessions_meet_on_every_server() {
                 written > 0 && done(&result, "read_only") > 0,
                 "{name}: {result}"
             );
-            // Events that ended after the grace count for the ledger, but not for the figures.
+            // Events that ended after the grace count in the ledger, but not in the figures.
             let increments = entries
                 .iter()
                 .find(|entry| entry["sum"] == "increments")
@@ -46,7 +46,7 @@ fn books_are_kept_where_sessions_meet_on_every_server() {
             place.dyno(&format!("check oltp_fair {SMALL}")).success();
         }
         place.dyno(&format!("cleanup oltp_fair {SMALL}")).success();
-        // There may be nothing left to clean up.
+        // There may be nothing to clean up.
         place.dyno(&format!("cleanup oltp_fair {SMALL}")).success();
     }
 }
@@ -56,7 +56,7 @@ fn every_server_gets_the_same_statements() {
     for place in everywhere() {
         let name = place.name();
         place.dyno(&format!("prepare oltp_fair {SMALL}")).success();
-        // A single session has no conflicts, so nothing is retried.
+        // A single session meets no conflicts, so nothing is retried.
         for (line, [reads, writes, other]) in [
             ("", [14, 4, 2]),
             ("--mix read_only", [14, 0, 2]),
@@ -76,17 +76,17 @@ fn every_server_gets_the_same_statements() {
 }
 
 #[test]
-fn a_row_replaced_meanwhile_is_counted_apart_and_done_again() {
+fn a_row_replaced_meanwhile_is_counted_separately_and_retried() {
     let place = on(Kind::Postgres);
     let tiny = "--tables 1 --table_size 200 --keys zipfian --zipf_exponent 4";
     place.dyno(&format!("prepare oltp_fair {tiny}")).success();
-    // READ COMMITTED on PostgreSQL does not find a row that another session has replaced.
+    // READ COMMITTED on PostgreSQL does not find a row that another session has replaced meanwhile.
     let result = place.result(&format!("oltp_fair {tiny} -c 8 --events 3000"));
     let written = totals(&result, "read_write");
     assert!(written["rolled_back"].as_u64().unwrap() > 0, "{written}");
     assert_eq!(written["done"], 3000, "{written}");
     assert_eq!(outcome(&result, "consistency"), "pass");
-    // REPEATABLE READ fails instead, and the same transaction is retried.
+    // REPEATABLE READ fails instead, and the transaction is retried.
     let line = format!("oltp_fair {tiny} -c 8 --events 400 --isolation repeatable_read");
     let result = place.result(&line);
     let written = totals(&result, "read_write");
@@ -135,7 +135,7 @@ fn corrupted_data_fails_its_condition() {
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     for (spoil, sums) in [
         ("UPDATE fair1 SET k = k + 1 WHERE id = 7", "sum_of_k"),
         ("DELETE FROM fair1 WHERE id = 77", "rows"),
@@ -161,8 +161,9 @@ fn another_writer_during_the_run_is_found_by_the_ledger() {
 }
 
 #[test]
-fn the_isolation_level_is_the_one_that_was_asked_for() {
-    // Depending on the level, two selects of one transaction see a commit between them or not.
+fn the_isolation_level_is_as_requested() {
+    // Whether two selects of one transaction see a commit between them depends on the isolation
+    // level.
     for (level, sees) in [("read_committed", true), ("repeatable_read", false)] {
         for kind in [Kind::Mariadb, Kind::Mysql, Kind::Postgres] {
             let place = on(kind);
@@ -174,13 +175,16 @@ fn the_isolation_level_is_the_one_that_was_asked_for() {
                 "run {path} {SMALL} --isolation {level} -c 1 --events 1 {QUIET}"
             ));
             let output = output.success();
-            let said = format!("seen: {sees}");
-            assert!(output.stderr.contains(&said), "{kind} {level}: {output:?}");
+            let expected = format!("seen: {sees}");
+            assert!(
+                output.stderr.contains(&expected),
+                "{kind} {level}: {output:?}"
+            );
         }
     }
 }
 
-/// The workload with an event that reads twice.
+/// The workload with an event that reads the same row twice.
 const PROBE: &str = r#"
 require("oltp_fair")
 local own
@@ -250,7 +254,7 @@ fn reports_bad_input_and_changes_nothing() {
     let larger = "check oltp_fair --tables 2 --table_size 400";
     refused(&place, larger, "conditions failed");
     place.dyno(&format!("check oltp_fair {SMALL}")).success();
-    // A missing row is reported, not waited for.
+    // A missing row must be reported at once.
     place.execute(
         "DELETE FROM fair1; DELETE FROM fair2; INSERT INTO fair1 VALUES (200, 1, '', ''); \
                    INSERT INTO fair2 VALUES (200, 1, '', '')",

@@ -1,5 +1,5 @@
-//! Named operations on every server: abandoned work is no transaction, and duplicate keys count as
-//! the script declares.
+//! Named operations on every server. Work that is given up does not count as a transaction, and
+//! duplicate keys count as the script declares.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn abandoned_work_is_not_a_transaction_on_any_server() {
         assert_eq!(work["retries"], 20, "{name}");
         assert_eq!(result["operations"][0]["service"]["count"], 20, "{name}");
         assert_eq!(outcome(&result, "errors"), "refuse", "{name}");
-        // If the script catches an error that a retry cannot fix, the work is given up immediately.
+        // If the script catches an error that a retry cannot fix, the work is given up at once.
         let line = format!("{} -c 1 --events 30 --catches=on", script("given_up"));
         let result = place.result(&line);
         assert_eq!(result["totals"]["events"], 20, "{name}");

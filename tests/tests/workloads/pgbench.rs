@@ -1,4 +1,4 @@
-//! pgbench's transactions: the acknowledged money is in the tables.
+//! pgbench's transactions: the money that was acknowledged is in the tables.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::common::{
 const MIX: &str = "--mix tpcb@2,simple_update@1,select_only@2";
 
 #[test]
-fn money_is_neither_made_nor_lost_on_any_server() {
+fn money_is_neither_created_nor_lost_on_any_server() {
     for place in everywhere() {
         let name = place.name();
         place
@@ -36,7 +36,7 @@ fn money_is_neither_made_nor_lost_on_any_server() {
         let events = result["totals"]["events"].as_u64().unwrap();
         assert_eq!(counts.iter().sum::<u64>(), events, "{name}");
         assert_eq!(result["totals"]["not_done"], given_up, "{name}");
-        // Events that ended after the grace count for the ledger, but not for the figures.
+        // Events that ended after the grace count in the ledger, but not in the figures.
         let added = entries
             .iter()
             .find(|entry| entry["database"] == "history_rows")
@@ -51,7 +51,7 @@ fn money_is_neither_made_nor_lost_on_any_server() {
         assert_eq!(alone["totals"]["events"], 500, "{name}");
         assert_eq!(alone["totals"]["reads"], 500, "{name}");
         place.dyno("cleanup tpcb").success();
-        // There may be nothing left to clean up.
+        // There may be nothing to clean up.
         place.dyno("cleanup tpcb").success();
     }
 }
@@ -111,7 +111,7 @@ fn corrupted_data_fails_its_condition() {
 }
 
 #[test]
-fn tables_of_another_scale_are_not_run_on() {
+fn refuses_tables_of_another_scale() {
     for place in [sqlite(), on(Kind::Mysql)] {
         place.dyno("prepare select_only --scale 2").success();
         let output = place.dyno(&format!("run select_only --scale 3 -t 1s {QUIET}"));
@@ -125,7 +125,7 @@ fn tables_of_another_scale_are_not_run_on() {
 }
 
 #[test]
-fn accounts_are_partitioned_as_asked() {
+fn accounts_are_partitioned_as_requested() {
     for place in [on(Kind::Mariadb), on(Kind::Mysql), on(Kind::Postgres)] {
         let TestDatabase::Server(database) = &place else {
             panic!("it is a server");
@@ -186,8 +186,8 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
             let warned = "More sessions (3) than branches (1): they wait";
             assert!(warnings.contains(warned), "{name}: {warnings}");
         }
-        // Without a ledger, the large tables are not read: the rows come from statistics or the
-        // last row's number.
+        // Without a ledger, Dyno does not read the large tables. It takes the number of rows from
+        // statistics, or from the number of the last row.
         let result = place.result("tpcb -c 1 --events 60 --ledger off");
         let age = fact(&result, "run.workload.age").unwrap();
         let about = age.strip_prefix("about ").unwrap();
@@ -198,7 +198,7 @@ fn the_age_of_the_tables_and_too_few_branches_are_in_the_result_on_every_server(
             .unwrap();
         assert!((1.0..=400.0).contains(&rows), "{name}: {age}");
         assert_eq!(result["warnings"].to_string().find("branches"), None);
-        // Tables from another program have no description, and are accepted.
+        // Tables that another program created have no description, and are accepted.
         place.execute("DROP TABLE pgbench_dataset");
         let result = place.result("select_only -c 1 --events 60");
         let fingerprint = fact(&result, "workload.dataset.fingerprint").unwrap();
@@ -217,7 +217,7 @@ fn each_transaction_opens_its_own_connection_on_request() {
             let result = place.result(&line);
             let totals = &result["totals"];
             assert_eq!(totals["events"], 60, "{name} {workload}");
-            // The first reconnect of each session counts; one may come too late to have any event.
+            // The first reconnect of each session counts. One may come too late for another event.
             let reconnects = totals["reconnects"].as_u64().unwrap();
             assert!((57..60).contains(&reconnects), "{name} {workload}");
             assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
@@ -227,7 +227,7 @@ fn each_transaction_opens_its_own_connection_on_request() {
 }
 
 #[test]
-fn reports_the_age_of_the_tables_and_makes_as_many_tries_as_asked() {
+fn reports_the_age_of_the_tables_and_limits_the_tries() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
     for (age, events) in [(0, 300), (300, 50)] {
@@ -236,7 +236,7 @@ fn reports_the_age_of_the_tables_and_makes_as_many_tries_as_asked() {
         let expected = format!("the tables begin with {age} transactions in their history");
         assert!(output.stderr.contains(&expected), "{output:?}");
     }
-    // Without further tries, serialisation failures are given up immediately.
+    // Without retries, serialisation failures are given up at once.
     let TestDatabase::Server(database) = &place else {
         panic!("it is a server");
     };
@@ -261,7 +261,7 @@ fn reports_the_age_of_the_tables_and_makes_as_many_tries_as_asked() {
 fn too_late_events_are_skipped_and_counted() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
-    // One session with one row at a time cannot keep this rate: the queue would grow.
+    // One session that updates one row at a time cannot reach this rate, so the queue would grow.
     let line = "tpcb -c 1 -t 3s --rate 20000 --latency-limit 20ms";
     let result = place.result(line);
     let limit = &result["latency_limit"];
@@ -275,14 +275,14 @@ fn too_late_events_are_skipped_and_counted() {
     let longest = result["response"]["max_ms"].as_f64().unwrap();
     let service = result["service"]["max_ms"].as_f64().unwrap();
     assert!(longest <= 21.0 + service, "{longest} {service}");
-    // Pending arrivals, within the random variation of 60,000.
+    // The number of arrivals still waiting, within the random variation of 60,000.
     let waiting = result["open_loop"]["backlog"].as_f64().unwrap();
     let due = events.as_f64().unwrap() + skipped.as_f64().unwrap() + waiting;
     assert!((due - 60_000.0).abs() < 1_500.0, "{due}");
 }
 
 #[test]
-fn another_writer_during_the_run_is_found_by_the_ledger() {
+fn the_ledger_reports_another_writer() {
     let place = on(Kind::Mariadb);
     place.dyno("prepare tpcb").success();
     let mut running = place.start(&format!("run tpcb -c 2 -t 4s --gate --json {LOUD}"));
@@ -318,7 +318,7 @@ fn a_killed_client_leaves_nothing_half_done() {
         drop(running);
         place.alone_again();
         place.dyno("check tpcb").success();
-        // And the next run's ledger agrees.
+        // The ledger of the next run agrees, too.
         let result = place.result("tpcb -c 2 --events 100");
         assert_eq!(outcome(&result, "consistency"), "pass", "{}", place.name());
     }
@@ -359,7 +359,7 @@ fn reports_bad_input_and_changes_nothing() {
         &format!("run tpcb {QUIET} -t 1s --keys gaussian --keys_parameter 1"),
         "--keys_parameter must be 2 or more",
     );
-    // Tables of a different scale.
+    // Tables of another scale.
     refused(&place, "check tpcb --scale 2", "conditions failed");
     place.dyno("check tpcb").success();
     let file = sqlite();

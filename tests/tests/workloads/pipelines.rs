@@ -1,4 +1,4 @@
-//! Pipelines and variables set from rows, compared with pgbench on the same file.
+//! Pipelines, and variables set from rows, compared with pgbench on the same file.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common::{QUIET, TestDatabase, everywhere, on};
 
-/// Variables from a row and statements that use them, all at once.
+/// Sends at once statements that set variables from a row and statements that use them.
 const PIPED: &str = r"\set id random(1, 50)
 SELECT v, 'n' || id AS label FROM src WHERE id = :id \gset r_
 \startpipeline
@@ -21,7 +21,7 @@ SELECT v FROM src WHERE id = :id;
 \endpipeline
 ";
 
-/// Several statements as one text; the rows of all of them set variables.
+/// Sends several statements as one text. The rows of each of them set variables.
 const COMBINED: &str = r"SELECT count(*) AS n FROM src \;
 SELECT max(v) AS top, 7 AS seven FROM src \aset
 INSERT INTO seen VALUES (:n, 'all', :top + :seven);
@@ -61,7 +61,7 @@ fn pgbench(database: &Database, file: &str, mode: &str, each: u32) {
     run(pgbench.arg(&database.name), Duration::from_secs(60)).success();
 }
 
-/// The rows of the tables, for either tool.
+/// The rows that a tool left in the tables.
 fn left(database: &Database) -> Vec<Vec<String>> {
     database.query(
         "SELECT (SELECT count(*) FROM seen), (SELECT sum(hits) FROM src), \
@@ -129,8 +129,8 @@ fn variables_come_from_rows_on_every_server() {
     }
 }
 
-/// Requests and answers exceed the sockets' buffers: a client that only writes, while the server
-/// waits for it to read, hangs forever.
+/// Requests and answers are larger than the socket buffers. A client that only writes, while the
+/// server waits for it to read, hangs forever.
 const LARGE: &str = r#"
 function thread_init()
   con = sysbench.sql.driver():connect()
@@ -151,7 +151,7 @@ function event()
 end
 "#;
 
-/// The second statement of three fails: the first ran, and is rolled back with the others.
+/// The second of three statements fails. The first has run, and is rolled back with the others.
 const FAILING: &str = r#"
 function thread_init()
   con = sysbench.sql.driver():connect()
@@ -186,7 +186,7 @@ fn large_pipelines_and_failing_ones_end() {
     let failing = script("failing.lua", FAILING);
     let result = place.result(&format!("{failing} -c 1 --events 4"));
     let [reads, writes, other, errors] = totals(&result);
-    // In each event the UPDATE before the failure, two reads, and the error.
+    // In each event: the UPDATE before the failure, two reads, and the error.
     assert_eq!((reads, writes, errors), (8, 4, 4), "{other}");
 }
 

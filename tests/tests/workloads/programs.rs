@@ -1,4 +1,4 @@
-//! Scripts that start other programs.
+//! Scripts that run other programs.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use dyno_tests::Kind;
 
 use crate::common::on;
 
-/// Reads the output of programs while observers and workers start: the pipe would never end if
+/// Reads the output of programs while observers and workers start. The pipe would never end if
 /// another thread kept it open.
 const SCRIPT: &str = r#"
 local function ask(times)

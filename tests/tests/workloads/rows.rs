@@ -1,11 +1,11 @@
-//! Results that scripts get from statements: first rows as values, on every server.
+//! What scripts get from statements: the first row as values, on every server.
 
 use std::fs;
 
 use crate::common::{QUIET, everywhere};
 
-/// Rows of one column, larger than a read buffer, with NULL and empty texts; no row; and no result;
-/// each prepared and as text.
+/// Reads rows of one column that are larger than a read buffer, with NULL and empty texts; an empty
+/// result; and no result. Each is read by a prepared statement and as text.
 const SCRIPT: &str = r##"
 function event()
   local con = sysbench.sql.driver():connect()
@@ -57,7 +57,7 @@ end
 "##;
 
 #[test]
-fn first_rows_are_handed_over_as_they_are() {
+fn scripts_get_first_rows_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("rows.lua");
     fs::write(&script, SCRIPT).unwrap();

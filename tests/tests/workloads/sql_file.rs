@@ -6,7 +6,7 @@ use dyno_tests::Kind;
 
 use crate::common::{QUIET, TestDatabase, done, everywhere, on, sqlite};
 
-/// Money transfers between accounts, and queries, in SQL that all servers accept.
+/// Transfers money between accounts and queries them, in SQL that all servers accept.
 const BANK: &str = r"-- A little bank.
 \option accounts 100 How many accounts there are
 \option first_name Ann Whose name is looked for
@@ -73,7 +73,7 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
             .map(|kind| totals[kind].as_u64().unwrap())
             .iter()
             .sum();
-        // A try that ended in a deadlock had started, and made one change or both.
+        // A try that ended in a deadlock made one change or both.
         let retries = totals["retries"].as_u64().unwrap();
         let range = statements + retries..=statements + 3 * retries;
         assert!(range.contains(&counted), "{name}: {counted} of {range:?}");
@@ -93,7 +93,7 @@ fn a_file_of_sql_is_a_workload_on_every_server() {
 }
 
 #[test]
-fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
+fn a_pgbench_style_script_runs_on_pgbenchs_tables() {
     let place = on(Kind::Postgres);
     place.dyno("prepare tpcb").success();
     let folder = tempfile::tempdir().unwrap();
@@ -115,8 +115,8 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
         database.query_one("SELECT COUNT(*) FROM pgbench_history"),
         "90"
     );
-    // The same seed gives each session the same transactions with any number of workers. The number
-    // of transactions depends on the run.
+    // With the same seed, each session makes the same transactions with any number of workers. How
+    // many it makes depends on the run.
     let history = |workers: u32| {
         place.execute("DELETE FROM pgbench_history");
         let line = format!("run {script} -c 4 --workers {workers} --seed 7 --events 80 {QUIET}");
@@ -134,7 +134,7 @@ fn a_script_in_pgbenchs_manner_runs_on_pgbenchs_tables() {
     }
 }
 
-/// Invalid files, the line of the error, and its message.
+/// Invalid files, the line of the error, and the message.
 const WRONG: [(&str, u32, &str); 21] = [
     ("SELECT 1", 1, "no ; at its end"),
     (
@@ -204,7 +204,7 @@ fn reports_mistakes_in_a_file_with_their_line() {
         printed.contains("wrong.sql:2: random(): the lower bound"),
         "{output:?}"
     );
-    // The server's message appears next to the line of the statement.
+    // The message of the server has the line of the statement in the file.
     let absent = file(&folder, "absent.sql", "SELECT 1;\nSELECT 2 FROM absent;");
     let output = place.dyno(&format!("run {absent} -t 1s {QUIET}"));
     let printed = words(&output.stdout);
@@ -212,7 +212,7 @@ fn reports_mistakes_in_a_file_with_their_line() {
     assert!(printed.contains("no such table: absent"), "{output:?}");
 }
 
-/// The message, regardless of line breaks.
+/// The message without its line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

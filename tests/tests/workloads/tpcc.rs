@@ -1,5 +1,5 @@
-//! TPC-C-like order entry: consistent after the load, after runs with deadlocks and after clients
-//! were killed; and each condition detects its own violation.
+//! TPC-C-like order entry. The data are consistent after the load, after runs with deadlocks, and
+//! after clients were killed; and each condition detects its own violation.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::common::{
     LOUD, QUIET, TestDatabase, done, everywhere, fact, fails, on, outcome, sqlite,
 };
 
-/// Small: 3,333 items, 100 customers and orders in each district.
+/// A small load: 3,333 items, and 100 customers and orders in each district.
 const SMALL: &str = "--shrink 30 --scale 2";
 
-/// The first field of a query's first row in a file.
+/// The number that a query on a file returns.
 fn count(place: &TestDatabase, sql: &str) -> f64 {
     let TestDatabase::Sqlite(folder) = place else {
         panic!("only files are counted so");
@@ -34,7 +34,7 @@ fn every_condition_holds_on_every_server() {
         let name = place.name();
         place.dyno(&format!("prepare tpcc {SMALL}")).success();
         place.dyno(&format!("check tpcc {SMALL}")).success();
-        // Several sessions on two warehouses collide.
+        // Several sessions on two warehouses collide with one another.
         let result = place.result(&format!("tpcc {SMALL} -c 6 -t 3s --remote_lines_pct 10"));
         assert_eq!(
             outcome(&result, "consistency"),
@@ -67,7 +67,7 @@ fn killed_clients_leave_every_condition_intact() {
     }
 }
 
-/// The number of pieces of work of all operations with these ends.
+/// How often all operations together ended in these ways.
 fn sum(result: &Value, ends: &[&str]) -> u64 {
     let operations = result["operations"].as_array().unwrap();
     let of = |end: &&str| {
@@ -83,12 +83,12 @@ fn after_deadlocks_every_condition_holds_and_every_event_is_accounted_for() {
         let name = place.name();
         place.dyno("prepare tpcc --shrink 100").success();
         for (retries, end) in [(0, "given_up"), (10, "retries")] {
-            // Shared locks of serialisable reads collide in one warehouse's rows.
+            // The shared locks of serialisable reads collide on the rows of one warehouse.
             let line = format!("tpcc --shrink 100 --trx_level SER -c 16 -t 2s {QUIET} --json");
             let line = format!("run {line} --max_retries {retries}");
             let mut met = 0;
-            // The time of the collisions depends on the server. A SQLite file has one writer, and
-            // others wait for it.
+            // When they collide depends on the server. An SQLite file has a single writer, for
+            // which the others wait.
             for _ in 0..if matches!(place, TestDatabase::Sqlite(_)) {
                 1
             } else {
@@ -179,7 +179,7 @@ fn reports_new_orders_all_transactions_and_each_kind() {
 fn shares_match_the_specification() {
     let place = sqlite();
     place.dyno(&format!("prepare tpcc {SMALL}")).success();
-    // 100 decks of 23.
+    // 100 decks of 23 cards.
     let line = format!("tpcc {SMALL} --events 2300 --remote_lines_pct 10 --rollback_pct 5");
     let result = place.result(&line);
     for (operation, cards) in [
@@ -193,7 +193,7 @@ fn shares_match_the_specification() {
         let ended = ["done", "rolled_back"].map(|end| totals[end].as_u64().unwrap());
         assert_eq!(ended.iter().sum::<u64>(), cards * 100, "{operation}");
     }
-    // Of 1,000: four standard deviations are 28, 45 for payments, and 1.2 % of the lines.
+    // Out of 1,000: four standard deviations are 28, 45 for payments, and 1.2 % of the lines.
     let rolled_back = ends(&result, "new_order")["rolled_back"].as_f64().unwrap();
     assert!((rolled_back - 50.0).abs() < 28.0, "{rolled_back}");
     let lines = count(
@@ -224,19 +224,19 @@ fn the_reference_profile_has_its_faults_and_keeps_the_rest() {
             .success();
         let result = place.result(&format!("tpcc {options} -c 3 --events 900"));
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
-        // Deliberate violations are reported, and are not failures.
+        // Deliberate violations of the specification are reported, but are not failures.
         let checked = place.dyno(&format!("check tpcc {options}")).success();
         for condition in ["S1", "S2", "S3"] {
             let line = format!("known   set 1, condition {condition},");
             assert!(checked.stdout.contains(&line), "{name}: {}", checked.stdout);
         }
-        // A standard run on them would match neither profile.
+        // A standard run on these tables would match neither profile.
         let line = format!("run tpcc --shrink 30 --scale 2 -t 1s {QUIET}");
         let other = place.dyno(&line);
         assert!(!other.status.success(), "{name}: {other:?}");
         let why = "prepared with --profile reference";
         assert!(other.stderr.contains(why), "{name}: {other:?}");
-        // The standard's check detects it.
+        // The check of the standard profile detects it.
         let standard = "tpcc --shrink 30 --scale 2";
         let broken = ["S1", "S2", "S3"].map(|c| format!("set 1, condition {c},"));
         let broken: Vec<&str> = broken.iter().map(String::as_str).collect();
@@ -249,7 +249,7 @@ fn the_reference_profile_has_its_faults_and_keeps_the_rest() {
             assert!(count("SELECT COUNT(*) * 1.0 FROM orders1 WHERE o_all_local = 0") > 0.0);
             assert_eq!(count("SELECT SUM(s_ytd) * 1.0 FROM stock1"), 0.0);
             assert_eq!(count("SELECT MAX(c_payment_cnt) * 1.0 FROM customer1"), 1.0);
-            // Amounts in whole units, a hundred of the stored ones.
+            // Amounts in whole units, each a hundred of what is stored.
             let cents = format!("SELECT SUM(ol_amount % 100) * 1.0 {new}");
             assert_eq!(count(&cents), 0.0);
             let noise = "SELECT MAX(LENGTH(REPLACE(c_data, SUBSTR(c_data, 1, 1), ''))) * 1.0 \
@@ -264,7 +264,7 @@ fn purging_keeps_every_condition() {
     for place in everywhere() {
         let name = place.name();
         place.dyno(&format!("prepare tpcc {SMALL} -c 3")).success();
-        // Orders are delivered first, so that there is something to purge.
+        // Deliver orders first, so that there is something to purge.
         let line = format!("tpcc {SMALL} --purge=on -c 4 --events 2400 --remote_lines_pct 10");
         let result = place.result(&line);
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
@@ -281,19 +281,19 @@ fn purging_keeps_every_condition() {
 
 #[test]
 fn the_hottest_hundredth_of_the_items_gets_its_share() {
-    // The specification's number of items; only new orders.
+    // The number of items in the specification, and only new orders.
     let share = |profile: &str| {
         let place = sqlite();
         place
             .dyno(&format!("prepare tpcc --use_fk=off --profile {profile}"))
             .success();
         let result = place.result(&format!("tpcc --profile {profile} --events 6000"));
-        // The number of rows of clause 4.3.3, counted and verified by the load.
+        // The number of rows in clause 4.3.3, which the load has counted and verified.
         let rows = fact(&result, "workload.dataset.rows").unwrap();
         let counted = "item 100000, warehouse 1, district 10, customer 30000, history 30000, \
                        orders 30000, stock 100000, new_orders 9000, order_line ";
         let lines = rows.strip_prefix(counted).unwrap().parse::<f64>().unwrap();
-        // Four standard deviations of the sum of 30,000 orders' lines.
+        // Four standard deviations of the number of lines in 30,000 orders.
         assert!((lines - 300_000.0).abs() < 2_200.0, "{lines}");
         count(
             &place,
@@ -302,7 +302,8 @@ fn the_hottest_hundredth_of_the_items_gets_its_share() {
              c DESC LIMIT 1000)",
         )
     };
-    // In 26,000 draws of 100,000 items, the sample's hottest thousand has more than the true share.
+    // In 26,000 draws of 100,000 items, the hottest thousand of the sample get more than their true
+    // share.
     let standard = share("standard");
     assert!((0.30..0.36).contains(&standard), "{standard}");
     let reference = share("reference");
@@ -364,7 +365,7 @@ fn a_table_that_is_missing_is_named_on_every_server() {
         place.execute("DROP TABLE stock1");
         refused(&line, "stock1, of set 1");
         refused("check tpcc --shrink 100", "stock1, of set 1");
-        // A partial cleanup is refused.
+        // A cleanup of some tables is refused.
         place.dyno("cleanup tpcc --tables 2").success();
         refused(&line, "item1, of set 1");
     }
@@ -415,7 +416,8 @@ fn reports_bad_input() {
     refused("check tpcc --shrink 50", "conditions failed");
     refused("prepare tpcc --shrink 60", "already exists");
     place.dyno("check tpcc --shrink 60").success();
-    // Keying takes at least 2 s, so nothing ends, and the run does not wait for thinking terminals.
+    // Keying takes at least 2 s, so no transaction ends, and the run does not wait for terminals
+    // that think.
     let output = place.dyno(&format!(
         "run tpcc --shrink 60 --think_keying standard -t 1s {QUIET}"
     ));

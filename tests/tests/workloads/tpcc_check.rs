@@ -2,11 +2,11 @@
 
 use crate::common::{QUIET, TestDatabase, everywhere, fails};
 
-/// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
+/// 1,666 items, and 50 customers and orders in each district, of which 35 are delivered.
 const SMALL: &str = "tpcc --shrink 60";
 
-/// A violation in a single set, its repair, and the violated conditions.
-const SPOILT: &[(&str, &str, &[&str])] = &[
+/// What corrupts a single set of tables, how to repair it, and the conditions that it violates.
+const VIOLATIONS: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE warehouse1 SET w_ytd = w_ytd + 1",
         "UPDATE warehouse1 SET w_ytd = w_ytd - 1",
@@ -22,13 +22,13 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE district1 SET d_ytd = d_ytd - 1 WHERE d_id = 3",
         &["1", "9"],
     ),
-    // In the middle of the open orders: neither the first nor the last of them.
+    // One in the middle of the open orders, neither the first nor the last.
     (
         "UPDATE new_orders1 SET no_o_id = -9 WHERE no_d_id = 2 AND no_o_id = 46",
         "UPDATE new_orders1 SET no_o_id = 46 WHERE no_o_id = -9",
         &["3", "5"],
     ),
-    // An open entry without an order.
+    // An open entry that has no order.
     (
         "INSERT INTO new_orders1 (no_o_id, no_d_id, no_w_id) VALUES (-1, 3, 1)",
         "DELETE FROM new_orders1 WHERE no_o_id = -1",
@@ -39,13 +39,13 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE orders1 SET o_ol_cnt = o_ol_cnt - 1 WHERE o_d_id = 1 AND o_id = 1",
         &["4", "6"],
     ),
-    // The sum is right, the orders are not.
+    // The sum is right, but the orders are not.
     (
         "UPDATE orders1 SET o_ol_cnt = o_ol_cnt + 3 - 2 * o_id WHERE o_d_id = 1 AND o_id < 3",
         "UPDATE orders1 SET o_ol_cnt = o_ol_cnt - 3 + 2 * o_id WHERE o_d_id = 1 AND o_id < 3",
         &["6"],
     ),
-    // A line without an order.
+    // A line that has no order.
     (
         "INSERT INTO order_line1 (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, \
          ol_quantity, ol_amount, ol_dist_info) VALUES (0, 1, 1, 1, 1, 1, 5, 0, 'x')",
@@ -64,7 +64,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE history1 SET h_amount = h_amount - 1 WHERE h_c_id = 5 AND h_d_id = 1",
         &["8", "9", "10", "S2"],
     ),
-    // Customers without a delivered order; a sum over no rows could hide them.
+    // Customers with no delivered order, which a sum over no rows could hide.
     (
         "UPDATE customer1 SET c_balance = c_balance + 1 WHERE c_d_id = 1 AND NOT EXISTS \
          (SELECT 1 FROM orders1 WHERE o_carrier_id IS NOT NULL AND o_c_id = c_id AND \
@@ -109,7 +109,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
         "UPDATE customer1 SET c_delivery_cnt = c_delivery_cnt - 1 WHERE c_id = 4 AND c_d_id = 1",
         &["S4"],
     ),
-    // Open orders have no amount that shows their owner.
+    // Open orders have no amount, so nothing shows whose they are.
     (
         "UPDATE orders1 SET o_c_id = 51 - o_c_id WHERE o_d_id = 1 AND o_id = 48",
         "UPDATE orders1 SET o_c_id = 51 - o_c_id WHERE o_d_id = 1 AND o_id = 48",
@@ -123,7 +123,7 @@ const SPOILT: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// The lines of the failed conditions.
+/// The lines about conditions that failed.
 fn conditions(names: &[&str]) -> Vec<String> {
     let line = |name: &&str| format!("set 1, condition {name},");
     names.iter().map(line).collect()
@@ -135,7 +135,7 @@ fn fails_in(place: &TestDatabase, lines: &[String]) {
 }
 
 #[test]
-fn each_condition_catches_its_corruption_on_every_server() {
+fn each_condition_detects_its_corruption_on_every_server() {
     for place in everywhere() {
         let prepare = format!("prepare {SMALL} --use_fk=off");
         place.dyno(&prepare).success();
@@ -144,13 +144,13 @@ fn each_condition_catches_its_corruption_on_every_server() {
             .dyno(&format!("run {SMALL} -c 1 --seed 3 --events 115 {QUIET}"))
             .success();
         place.dyno(&format!("check {SMALL}")).success();
-        for (spoil, mend, names) in SPOILT {
+        for (spoil, mend, names) in VIOLATIONS {
             place.execute(spoil);
             fails_in(&place, &conditions(names));
             place.execute(mend);
         }
         place.dyno(&format!("check {SMALL}")).success();
-        // Missing rows, one table after the other.
+        // Remove rows from one table after another.
         let mut lines = Vec::new();
         for (table, key) in [
             ("item", "i_id = 1666"),

@@ -1,4 +1,4 @@
-//! TPC-C-like order entry: the load's result on every server, and its remains after an
+//! TPC-C-like order entry: what the load creates on every server, and what remains of it after an
 //! interruption, a kill, or a full disk.
 
 use std::process::Command;
@@ -9,10 +9,10 @@ use dyno_tests::Kind;
 
 use crate::common::{QUIET, TestDatabase, everywhere, on};
 
-/// 1,666 items, 50 customers and orders in each district, 35 of them delivered.
+/// 1,666 items, and 50 customers and orders in each district, of which 35 are delivered.
 const SMALL: &str = "tpcc --shrink 60 --scale 2 --tables 2";
 
-/// The first field of a query's first row, as a whole number.
+/// The first field of the first row of a query, as a whole number.
 fn number(place: &TestDatabase, sql: &str) -> i64 {
     match place {
         TestDatabase::Server(database) => database.query_one(sql).parse().unwrap(),
@@ -44,7 +44,7 @@ fn the_load_has_the_specified_row_counts_on_every_server() {
             ] {
                 assert_eq!(count(table), rows, "{name}: {table}{set}");
             }
-            // 10 lines on average; four standard deviations of the sum of 1,000 are 400.
+            // 10 lines on average. Four standard deviations of the sum of 1,000 are 400.
             let lines = count("order_line");
             assert!((9_600..=10_400).contains(&lines), "{name}: {lines}");
         }
@@ -52,7 +52,7 @@ fn the_load_has_the_specified_row_counts_on_every_server() {
     }
 }
 
-/// The number of constraints of a kind.
+/// A query for the number of constraints of a kind.
 fn of_postgres(kind: char) -> String {
     format!(
         "SELECT COUNT(*) FROM pg_constraint WHERE contype = '{kind}' AND connamespace = \
@@ -92,7 +92,7 @@ fn keys_match_the_options_on_every_server() {
         };
         let line = "tpcc --shrink 100";
         for (options, keys) in [
-            // The additional key is in the table that describes the others.
+            // The additional key is that of the table that describes the others.
             ("", (10, 9)),
             ("--use_fk=off", (0, 9)),
             ("--use_fk=off --force_pk=on", (0, 10)),
@@ -116,8 +116,8 @@ fn keys_match_the_options_on_every_server() {
 }
 
 #[test]
-fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
-    // Foreign keys restrict the order of dropping tables.
+fn a_killed_load_is_cleaned_up_and_repeated_on_every_server() {
+    // Foreign keys restrict the order in which tables can be dropped.
     let line = "tpcc --shrink 10 --scale 3";
     for place in everywhere() {
         let name = place.name();
@@ -128,7 +128,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
             }));
             rows.unwrap_or(0) > 0
         };
-        // A writer may be using the file at this moment.
+        // Another process may be writing to the file at this moment.
         while !some("stock1") {
             thread::sleep(Duration::from_millis(20));
         }
@@ -139,7 +139,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
         assert!(!run.status.success(), "{name}: {run:?}");
         let why = "not completely loaded";
         assert!(run.stderr.contains(why), "{name}: {run:?}");
-        // A partial load is not loaded over.
+        // `prepare` refuses to load over a partial load.
         let again = place.dyno(&format!("prepare {line}"));
         assert!(!again.status.success(), "{name}: {again:?}");
         assert!(again.stderr.contains("exists"), "{name}: {again:?}");
@@ -154,7 +154,7 @@ fn a_load_that_was_killed_is_cleaned_up_and_made_again_on_every_server() {
 fn reports_a_disk_that_fills_during_the_load_and_cleans_up_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let target = format!("sqlite:{}", folder.path().join("data.db").display());
-    // A file size limit in KiB replaces a full disk, which tests cannot rely on creating.
+    // A file size limit in KiB stands in for a full disk, which a test may not be able to create.
     let dyno = |words: &str, room: u32| {
         let program = dyno_tests::command::dyno_path();
         let line = format!(
@@ -171,14 +171,14 @@ fn reports_a_disk_that_fills_during_the_load_and_cleans_up_the_rest() {
     let why = ["database or disk is full", "disk I/O error"];
     let reported = why.iter().any(|why| output.stderr.contains(why));
     assert!(reported, "{output:?}");
-    // The committed part is not in the way, and there is space again.
+    // What was committed is not in the way, and there is space again.
     dyno("cleanup tpcc", 8_192).success();
     dyno("prepare tpcc --shrink 100", 65_536).success();
     dyno("check tpcc --shrink 100", 65_536).success();
 }
 
 #[test]
-fn foreign_keys_that_no_server_checked_are_proved_by_query() {
+fn foreign_keys_that_no_server_checks_are_verified_by_query() {
     for kind in [Kind::Mariadb, Kind::Mysql] {
         let place = on(kind);
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The release binary, linked by zig against an old glibc, independent of this machine's.
+//! Builds the release binary. zig links it against an old glibc, so this machine's does not matter.
 
 use std::env;
 use std::fs;
@@ -13,9 +13,9 @@ use crate::packages::logged;
 use crate::repository;
 use crate::servers::programs::{find, target_directory};
 
-/// The profile of the packed binary, in `Cargo.toml`.
+/// The cargo profile of the packaged binary.
 const PROFILE: &str = "dist";
-/// The tools with versions and hashes.
+/// The build tools, with versions and hashes.
 const TOOLS: &str = include_str!("tools.txt");
 
 /// The stripped binary. The null server of the same build is next to it.
@@ -50,7 +50,7 @@ pub fn install_tools() -> Result<()> {
     super::write(&complete, TOOLS)
 }
 
-/// The command that builds the binary.
+/// The cargo command that builds the binary.
 ///
 /// # Errors
 /// There is no target for this machine.
@@ -76,13 +76,13 @@ pub fn command() -> Result<Command> {
     command.env("CARGO_ZIGBUILD_CACHE_DIR", &cache);
     command.env("ZIG_GLOBAL_CACHE_DIR", &cache);
     command.env("ZIG_LOCAL_CACHE_DIR", &cache);
-    // LuaJIT's own program, built on the way, does not link its unwinder by itself.
+    // LuaJIT's own program, a step of the build, does not link the unwinder without this.
     command.env("TARGET_LIBS", "-lunwind");
     command.env("DYNO_BUILD_LIBC", format!("glibc {}.{}", GLIBC.0, GLIBC.1));
     Ok(command)
 }
 
-/// Strips the binary. The removed parts go to `dyno.debug`, for debuggers and profilers.
+/// Strips the binary. What is removed goes to `dyno.debug`, for debuggers and profilers.
 ///
 /// # Errors
 /// A program of binutils fails.
@@ -96,11 +96,11 @@ pub fn finish() -> Result<()> {
     let whole = built.join("dyno");
     tool("objcopy", &["--only-keep-debug"], &whole, &debug)?;
     tool("objcopy", &["--strip-all"], &whole, &part)?;
-    // Only the file name is recorded, so create the link in the folder of the file.
+    // The link records only a file name, so run objcopy in the folder of the file.
     let mut link = Command::new("objcopy");
     link.current_dir(folder());
     output(link.arg("--add-gnu-debuglink=dyno.debug").arg(&part))?;
-    // A running dyno keeps the old file.
+    // A dyno that is running keeps the old file.
     let moved = |from: &Path, to: &Path| {
         fs::rename(from, to).with_context(|| format!("cannot write {}", to.display()))
     };
@@ -121,7 +121,7 @@ fn tools() -> PathBuf {
     folder().join("tools")
 }
 
-/// The target of the release.
+/// The target triple of the release.
 ///
 /// # Errors
 /// There is no target for this machine.
@@ -129,6 +129,6 @@ pub fn triple() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("x86_64-unknown-linux-gnu"),
         "aarch64" => Ok("aarch64-unknown-linux-gnu"),
-        other => bail!("it is not known how a release for {other} is built"),
+        other => bail!("there is no release for {other}"),
     }
 }

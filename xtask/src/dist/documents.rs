@@ -1,4 +1,4 @@
-//! Manual pages, as the binary prints them, and static completions, generated from its catalogue.
+//! Manual pages, as the binary prints them, and static completions generated from its catalogue.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -18,13 +18,13 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Gets it from the binary.
+    /// Reads the catalogue that the binary prints.
     ///
     /// # Errors
-    /// It does not run, or prints something else.
+    /// The binary does not run, or prints something else.
     pub(super) fn of(binary: &Path) -> Result<Self> {
         let text = output(Process::new(binary).args(["help", "--format", "json"]))?;
-        let json = serde_json::from_str(&text).context("dyno's catalogue is no JSON")?;
+        let json = serde_json::from_str(&text).context("dyno's catalogue is not JSON")?;
         Ok(Self {
             json,
             binary: binary.to_owned(),
@@ -55,7 +55,7 @@ impl Catalogue {
     /// The manual pages by file name.
     ///
     /// # Errors
-    /// The binary does not print one.
+    /// The binary does not print one of them.
     pub(super) fn pages(&self) -> Result<Vec<(String, String)>> {
         let print = |args: &[&str]| output(Process::new(&self.binary).arg("man").args(args));
         let mut pages = vec![("dyno.1".to_owned(), print(&[])?)];
@@ -78,7 +78,7 @@ impl Catalogue {
         }
         let mut bytes = Vec::new();
         clap_complete::generate(shell, &mut command, "dyno", &mut bytes);
-        String::from_utf8(bytes).context("a completion is no UTF-8")
+        String::from_utf8(bytes).context("a completion is not UTF-8")
     }
 
     fn command(&self) -> Result<Command> {
@@ -129,7 +129,7 @@ fn argument(json: &Value, equals: bool) -> Result<Arg> {
         .map(str::to_owned)
         .collect();
     if !values.is_empty() {
-        // The help lists them already.
+        // The help already lists the values.
         arg = arg.value_parser(PossibleValuesParser::new(values));
         arg = arg.hide_possible_values(true);
     } else if value == "FILE" {

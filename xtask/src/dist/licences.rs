@@ -1,4 +1,4 @@
-//! The licences for distributing the binary.
+//! Collects the licences that the binary must be distributed with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::output;
 use crate::repository;
 
-/// Prefixes of licence files' names.
+/// How the names of licence files start.
 const FILES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
-/// Debian's copyright file with Dyno's own licences.
+/// The copyright file of the Debian package, with Dyno's own licences.
 ///
 /// # Errors
 /// A licence is missing.
@@ -40,7 +40,7 @@ pub(super) fn copyright(sources: &Path) -> Result<String> {
     ))
 }
 
-/// The linked components, with their licences.
+/// The components linked into the binary, with their licences.
 ///
 /// # Errors
 /// cargo fails, or a crate has no licence.
@@ -49,7 +49,7 @@ pub(super) fn others() -> Result<String> {
     cargo.args(["metadata", "--format-version=1", "--locked"]);
     cargo.arg(format!("--filter-platform={}", super::build::triple()?));
     let text = output(&mut cargo)?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is no JSON")?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo's metadata is not JSON")?;
     let mut whole = String::from(
         "The dyno program has the following within. After this list stand the licences' texts.\n\n",
     );
@@ -60,7 +60,7 @@ pub(super) fn others() -> Result<String> {
         let licence = package["license"]
             .as_str()
             .or(package["license_file"].as_str());
-        let licence = licence.with_context(|| format!("{name} says nothing of its licence"))?;
+        let licence = licence.with_context(|| format!("{name} does not name its licence"))?;
         whole += &format!("{name}: {licence}\n");
         let manifest = PathBuf::from(word("manifest_path"));
         let folder = manifest.parent().unwrap_or(Path::new("."));
@@ -81,7 +81,7 @@ pub(super) fn others() -> Result<String> {
     Ok(whole)
 }
 
-/// The packages in the program: its dependencies, and C sources built by them.
+/// The packages in the binary: its dependencies, and the C sources that they build.
 fn linked(metadata: &Value) -> Result<Vec<&Value>> {
     let list = |json: &'static str| metadata[json].as_array().into_iter().flatten();
     let packages: BTreeMap<&str, &Value> = list("packages")
@@ -123,7 +123,7 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>> {
     Ok(found)
 }
 
-/// Licence files in a folder and its direct subfolders.
+/// The licence files in a folder and its direct subfolders.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_owned(), true)];

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: the release – a binary that runs on old systems, its manual pages and
-//! completions, packages for Debian and for RPM-based systems, and an archive.
+//! `cargo xtask dist`: builds the release. This is a binary that runs on old systems, its manual
+//! pages and completions, packages for Debian and for RPM-based systems, and an archive.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,10 +32,10 @@ pub fn run() -> Result<()> {
     pack()
 }
 
-/// Packs the binary built by [`build`], and proves that the packages work.
+/// Packs the binary that [`build`] has built, and checks that the packages work.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub fn pack() -> Result<()> {
     let binary = build::binary();
     let needs = needs::enforce(&binary)?;
@@ -60,10 +60,10 @@ fn output(command: &mut Command) -> Result<String> {
         .output()
         .with_context(|| format!("cannot run {what}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{what}\nfailed ({}):\n{}", output.status, said.trim_end());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{what}\nfailed ({}):\n{}", output.status, stderr.trim_end());
     }
-    String::from_utf8(output.stdout).with_context(|| format!("{what} prints no UTF-8"))
+    String::from_utf8(output.stdout).with_context(|| format!("the output of {what} is not UTF-8"))
 }
 
 /// Writes a file and creates its parent folders.

@@ -1,4 +1,4 @@
-//! The binary's requirements on the system.
+//! What the binary needs from the system.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use object::{Endianness, elf};
 /// The oldest supported glibc: that of RHEL 8 and Debian 10.
 pub const GLIBC: (u32, u32) = (2, 28);
 
-/// The requirements of a binary.
+/// What a binary needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Symbol versions, e.g. `GLIBC_2.28`.
@@ -21,10 +21,10 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Reads them from an executable.
+    /// Reads what an executable needs.
     ///
     /// # Errors
-    /// It cannot be read, or is no 64-bit ELF file.
+    /// The file cannot be read, or is not a 64-bit ELF file.
     pub fn of(path: &Path) -> Result<Self> {
         let failed = || format!("cannot read {}", path.display());
         let bytes = fs::read(path).with_context(failed)?;
@@ -32,7 +32,7 @@ impl Needs {
         let (endian, sections) = (file.endian(), file.elf_section_table());
         let mut versions = BTreeSet::new();
         let needed = sections.gnu_verneed(endian, &*bytes);
-        // A program without a shared library needs no version of one.
+        // A program without shared libraries has no symbol versions.
         if let Some((libraries, strings)) = needed.with_context(failed)? {
             let strings = sections.strings(endian, &*bytes, strings);
             let strings = strings.with_context(failed)?;
@@ -64,17 +64,17 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The version in a symbol version, if it is glibc's.
+/// The version in a symbol version such as `GLIBC_2.28`, if it is glibc's.
 fn glibc(name: &str) -> Option<(u32, u32)> {
     let mut parts = name.strip_prefix("GLIBC_")?.split('.');
     let mut number = || parts.next()?.parse().ok();
     Some((number()?, number()?))
 }
 
-/// Reads a binary's requirements, and checks them against the limits.
+/// Reads what a binary needs, and checks that against the limits.
 ///
 /// # Errors
-/// It needs a newer glibc or another library, or is too large.
+/// The binary needs a newer glibc or an unknown library, or is too large.
 pub fn enforce(path: &Path) -> Result<Needs> {
     let needs = Needs::of(path)?;
     let kept = needs.keep_the_promise();
@@ -83,7 +83,7 @@ pub fn enforce(path: &Path) -> Result<Needs> {
 }
 
 impl Needs {
-    /// An error if they exceed the limits.
+    /// Returns an error if the limits are exceeded.
     fn keep_the_promise(&self) -> Result<()> {
         let newest = self.glibc().context("it needs no glibc at all")?;
         if newest > GLIBC {
@@ -100,7 +100,7 @@ impl Needs {
         self.packages().map(|_| ())
     }
 
-    /// The Debian packages with the libraries.
+    /// The Debian packages that contain the libraries.
     ///
     /// # Errors
     /// The package of a library is unknown.
@@ -114,7 +114,7 @@ impl Needs {
                     format!("libc6 (>= {}.{})", GLIBC.0, GLIBC.1)
                 }
                 _ if stem.starts_with("ld-linux") => continue,
-                _ => bail!("no package is known to have {library}, which the binary needs"),
+                _ => bail!("the binary needs {library}, whose package is unknown"),
             });
         }
         Ok(packages.into_iter().collect())

@@ -1,5 +1,5 @@
-//! The Debian package, and an archive of the same files for other systems; [`super::rpm`] packs
-//! them too.
+//! Builds the Debian package, and an archive of the same files for other systems. [`super::rpm`]
+//! packs the same files.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::repository;
 
 const DOC: &str = "usr/share/doc/dyno";
 
-/// The packages.
+/// The paths of the packages.
 pub(super) struct Packed {
     /// The Debian package.
     pub deb: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Packed {
     pub rpm: PathBuf,
     /// The archive.
     pub archive: PathBuf,
-    /// The name of the folder in the archive.
+    /// The name of the top folder in the archive.
     pub top: String,
 }
 
@@ -72,11 +72,11 @@ pub(super) fn pack(binary: &Path, catalogue: &Catalogue, needs: &Needs) -> Resul
     })
 }
 
-/// The time of the packages, in seconds since 1970: the commit's time, so that the same sources
-/// give the same package.
+/// The timestamp of the packages, in seconds since 1970. It is the time of the commit, so that the
+/// same sources give the same package.
 ///
 /// # Errors
-/// The sources have no time.
+/// The sources have no commit time.
 pub(super) fn epoch() -> Result<String> {
     if let Ok(epoch) = env::var("SOURCE_DATE_EPOCH") {
         return Ok(epoch);
@@ -122,14 +122,15 @@ fn fill(root: &Path, binary: &Path, catalogue: &Catalogue) -> Result<()> {
     modes(root)
 }
 
-/// The completions by their paths below `usr/share`: dyno's own, with static ones as a fallback.
+/// The completions by their paths below `usr/share`. They ask the installed dyno, and are static if
+/// it is missing.
 fn completions(binary: &Path, catalogue: &Catalogue) -> Result<[(&'static str, String); 3]> {
     let binding = |shell| output(Command::new(binary).args(["completions", shell]));
     let bash = catalogue.completion(Shell::Bash)? + "\n" + &binding("bash")?;
     let zsh = catalogue.completion(Shell::Zsh)?;
-    // The function's registration comes last: dyno's own is registered instead.
+    // The script ends by registering its function. Register dyno's own instead.
     let Some((zsh, _)) = zsh.rsplit_once("if [ \"$funcstack[1]\" = \"_dyno\" ]") else {
-        bail!("clap_complete registers zsh's completion in another way than it did");
+        bail!("clap_complete no longer registers zsh's completion in the same way");
     };
     let zsh = zsh.replace("_dyno() {", "_dyno_static() {");
     let zsh = zsh + &binding("zsh")?.replace("#compdef dyno\n", "");
@@ -167,16 +168,16 @@ fn control(version: &str, root: &Path, needs: &Needs) -> Result<String> {
     ))
 }
 
-/// Debian's name of this machine's architecture.
+/// What Debian calls the architecture of this machine.
 fn architecture() -> Result<&'static str> {
     match env::consts::ARCH {
         "x86_64" => Ok("amd64"),
         "aarch64" => Ok("arm64"),
-        other => bail!("it is not known what Debian calls {other}"),
+        other => bail!("Debian's name for {other} is unknown"),
     }
 }
 
-/// Compresses a file without its name and time.
+/// Compresses a file without recording its name and time.
 fn zip(path: &Path) -> Result<()> {
     output(Command::new("gzip").arg("-9nf").arg(path)).map(|_| ())
 }
@@ -196,7 +197,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     })
 }
 
-/// Sets the installed mode of every file, independent of the umask.
+/// Sets the mode of every installed file, so that the umask does not matter.
 fn modes(root: &Path) -> Result<()> {
     each(root, &mut |path| {
         let runs = path.is_dir() || path.ends_with("usr/bin/dyno");
@@ -206,7 +207,7 @@ fn modes(root: &Path) -> Result<()> {
     })
 }
 
-/// Calls a function for a folder and everything below it.
+/// Calls a function for a folder and for everything below it.
 ///
 /// # Errors
 /// A folder cannot be listed, or the call fails.

@@ -1,4 +1,4 @@
-//! Unpacks and uses the packages.
+//! Checks the packages by unpacking and using them.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use super::package::Packed;
 use super::{output, shell};
 use crate::repository;
 
-/// Command lines, and some of bash's expected suggestions at their ends.
+/// Command lines, and some of the suggestions that bash must offer at their ends.
 const COMPLETED: [(&str, &str); 9] = [
     ("dyno war", "warmup"),
     ("dyno run tpc", "tpcc"),
@@ -26,12 +26,12 @@ const COMPLETED: [(&str, &str); 9] = [
     ("dyno list runs --where workload=olt", "oltp_read_write"),
 ];
 
-/// Unpacks and uses it.
+/// Unpacks the packages and uses what is in them.
 ///
 /// # Errors
-/// Something is missing, wrong or does not work.
+/// Something is missing, wrong, or does not work.
 pub(super) fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
-    let scratch = tempfile::tempdir().context("cannot make a folder")?;
+    let scratch = tempfile::tempdir().context("cannot create a folder")?;
     let root = scratch.path().join("root");
     owners(packed)?;
     let mut unpack = Command::new("dpkg-deb");
@@ -49,7 +49,7 @@ pub(super) fn prove(packed: &Packed, catalogue: &Catalogue) -> Result<()> {
     unpacked_archive(packed, scratch.path())
 }
 
-/// The package for RPM-based systems has the program, its manual and its dependencies.
+/// Checks that the RPM package has the program, its manual and its dependencies.
 fn rpm(packed: &Packed) -> Result<()> {
     let mut query = Command::new("rpm");
     query.args(["-qp", "--requires", "--list", "-v"]);
@@ -74,7 +74,8 @@ fn rpm(packed: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// Root owns everything in the package, and its control file lists the dependencies.
+/// Checks that root owns everything in the package, and that its control file lists the
+/// dependencies.
 fn owners(packed: &Packed) -> Result<()> {
     let contents = output(Command::new("dpkg-deb").arg("--contents").arg(&packed.deb))?;
     for line in contents.lines() {
@@ -91,7 +92,7 @@ fn owners(packed: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// No file is missing.
+/// Checks that no file is missing.
 fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
     let pages = catalogue
         .commands()
@@ -122,7 +123,7 @@ fn complete_tree(root: &Path, catalogue: &Catalogue) -> Result<()> {
     Ok(())
 }
 
-/// The binary prints its version and its workloads, and runs one.
+/// Checks that the binary prints its version and its workloads, and runs one.
 fn runs(binary: &Path, folder: &Path) -> Result<()> {
     let dyno = |arguments: &str| {
         let mut command = Command::new(binary);
@@ -138,13 +139,13 @@ fn runs(binary: &Path, folder: &Path) -> Result<()> {
     let listed = dyno("list")?;
     ensure!(listed.contains("\ntpcc "), "{listed}");
     let run = dyno("run oltp_read_write -t 1 --warmup 0 -q --json")?;
-    let run: Value = serde_json::from_str(&run).context("a run's result is no JSON")?;
+    let run: Value = serde_json::from_str(&run).context("the result of a run is not JSON")?;
     let events = run["totals"]["events"].as_u64();
     ensure!(events > Some(0), "a run of a second did nothing: {run}");
     Ok(())
 }
 
-/// The catalogue has exactly the options of the help.
+/// Checks that the catalogue has exactly the options of the help.
 fn check_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     for name in catalogue.commands().filter(|name| *name != "help") {
         let all = catalogue.options(name).contains(&"help-all");
@@ -168,7 +169,7 @@ fn check_options(binary: &Path, catalogue: &Catalogue) -> Result<()> {
     Ok(())
 }
 
-/// groff accepts a page without warnings.
+/// Checks that groff accepts a page without warnings.
 fn manual(page: &Path) -> Result<()> {
     let text = output(Command::new("gzip").arg("-cd").arg(page))?;
     let mut groff = Command::new("groff");
@@ -187,15 +188,16 @@ fn manual(page: &Path) -> Result<()> {
         "groff did not read {}",
         page.display()
     );
-    let said = String::from_utf8_lossy(&shown.stderr);
+    let stderr = String::from_utf8_lossy(&shown.stderr);
     let shows = String::from_utf8_lossy(&shown.stdout);
-    if !shown.status.success() || !said.is_empty() || !shows.contains("SYNOPSIS") {
-        bail!("{}: {}\n{said}{shows}", page.display(), shown.status);
+    if !shown.status.success() || !stderr.is_empty() || !shows.contains("SYNOPSIS") {
+        bail!("{}: {}\n{stderr}{shows}", page.display(), shown.status);
     }
     Ok(())
 }
 
-/// bash completes with the installed program; without it, with the static completion.
+/// Checks that bash completes with the installed program, and without it from the static
+/// completion.
 fn completes(binding: &Path, bin: &Path, folder: &Path) -> Result<()> {
     for (line, expected) in COMPLETED {
         let offered = shell::complete(binding, bin, line, folder)?;

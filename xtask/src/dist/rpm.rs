@@ -1,4 +1,4 @@
-//! The package for RPM-based systems, with the same files as the Debian one.
+//! Builds the package for RPM-based systems, with the same files as the Debian package.
 
 use std::env;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use super::needs::Needs;
 use super::package::each;
 use super::{folder, output, write};
 
-/// Debian's folder for zsh functions, and that of Fedora, RHEL and openSUSE.
+/// The folder for zsh functions on Debian, and that on Fedora, RHEL and openSUSE.
 const ZSH: [&str; 2] = ["zsh/vendor-completions", "zsh/site-functions"];
 
-/// Packs everything below `root`, and returns the package's path.
+/// Packs everything below `root`, and returns the path of the package.
 ///
 /// # Errors
 /// `rpmbuild` is not installed, or fails.

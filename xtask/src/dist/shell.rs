@@ -1,4 +1,4 @@
-//! bash completing a command line, for tests.
+//! Completes command lines with bash, for tests.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::output;
 /// bash's default word breaks (`COMP_WORDBREAKS`), without quotes and blanks.
 const BREAKS: &str = "@><=;|&(:";
 
-/// Loads a binding, checks that it is registered, and prints its suggestions for the words.
+/// Loads a completion script, checks that it is registered, and prints its suggestions.
 const SCRIPT: &str = r#"
 source "$1" || exit 8
 [[ $(complete -p dyno) =~ -F\ ([^ ]+)\ dyno ]] || exit 9
@@ -21,8 +21,8 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// The suggestions at the end of a command line, in a bash that has read the file `binding` and
-/// finds dyno in `bin`.
+/// The suggestions at the end of a command line, in a bash that has loaded the completion script
+/// `binding` and finds dyno in `bin`.
 ///
 /// # Errors
 /// bash fails, or prints an error.
@@ -44,7 +44,7 @@ pub fn complete(binding: &Path, bin: &Path, line: &str, folder: &Path) -> Result
         .collect())
 }
 
-/// A line split like bash does; the last word may be empty.
+/// Splits a line as bash does. The last word may be empty.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut last = ' ';

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 
 use super::{Kind, programs};
 
-/// The program that creates a data directory. `base` is the root of an unpacked server; `None`
-/// means the machine's installation.
+/// The program that creates a data directory. `base` is the root of an unpacked server, or `None`
+/// for the one installed on the machine.
 pub(super) fn initializer(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
     if template(kind, base).is_some() {
         return copier();
@@ -31,20 +31,20 @@ pub(super) fn copier() -> Result<PathBuf> {
     programs::find("cp").context("`cp` is not installed")
 }
 
-/// A data directory to copy instead of creating one.
+/// A data directory that can be copied instead of creating one.
 fn template(kind: Kind, base: Option<&Path>) -> Option<PathBuf> {
     match (kind, base) {
-        // An old MySQL comes with it.
+        // An old MySQL comes with a data directory.
         (Kind::Mysql, Some(base)) => Some(base.join("data")),
         (_, Some(_)) => None,
         (_, None) => programs::template(kind),
     }
 }
 
-/// MariaDB's program that creates a data directory, from 10.4 on.
+/// MariaDB's program for creating a data directory, from 10.4 on.
 const INSTALL: &str = "scripts/mariadb-install-db";
 
-/// The server.
+/// The server program.
 pub(super) fn server(kind: Kind, base: Option<&Path>) -> Result<PathBuf> {
     match (kind, base) {
         (Kind::Mariadb | Kind::Mysql, None) => programs::locate(kind),
@@ -68,7 +68,8 @@ fn one_of(base: &Path, files: &[&str]) -> Result<PathBuf> {
     found.with_context(|| format!("{} has none of {}", base.display(), files.join(", ")))
 }
 
-/// Arguments that create a data directory below `dir`: user root (postgres) without a password.
+/// Arguments that create a data directory below `dir` with the user root (or postgres) and no
+/// password.
 pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Vec<String>> {
     let data = path(dir, "data");
     if let Some(template) = template(kind, base) {
@@ -83,7 +84,8 @@ pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<
         return Ok(arguments);
     }
     Ok(match kind {
-        // By default only the machine's root may log in as root, and the server's user is not root.
+        // By default only the machine's root may log in as root, but the server runs as another
+        // user.
         Kind::Mariadb => strings(&[
             "--no-defaults",
             "--auth-root-authentication-method=normal",
@@ -114,7 +116,8 @@ pub(super) fn initialize(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<
     })
 }
 
-/// Arguments that serve that data directory. Small, but with room for the tests' connections.
+/// Arguments to serve that data directory. The server is small, but has room for the tests'
+/// connections.
 pub(super) fn serve(kind: Kind, dir: &Path, port: u16, base: Option<&Path>) -> Result<Vec<String>> {
     let mut arguments = match (kind, base) {
         (Kind::Postgres, _) => return Ok(serve_postgres(dir, port)),
@@ -124,7 +127,7 @@ pub(super) fn serve(kind: Kind, dir: &Path, port: u16, base: Option<&Path>) -> R
     if let Some(base) = base {
         arguments.push(format!("--basedir={}", base.display()));
         if kind == Kind::Mariadb {
-            // Some versions generate a key, which takes ten seconds.
+            // Some versions generate a key if TLS is on, which takes ten seconds.
             arguments.push("--skip-ssl".to_owned());
         }
     }
@@ -156,7 +159,7 @@ fn serve_postgres(dir: &Path, port: u16) -> Vec<String> {
     arguments
 }
 
-/// MySQL is in a separate tree: all compiled-in paths must be given.
+/// MySQL is in a separate tree, so every path that is compiled in has to be given.
 fn mysql_base() -> Result<Vec<String>> {
     let server = programs::locate(Kind::Mysql)?;
     let base = server

@@ -1,5 +1,5 @@
-//! Private servers on the loopback interface: started from installed programs in a separate data
-//! directory, unprivileged, reachable by a UNIX socket and a port chosen by the kernel.
+//! Private servers on the loopback interface. They run installed programs as an unprivileged user
+//! in their own data directory, with a UNIX socket and a port that the kernel chooses.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +20,7 @@ mod tls;
 
 use process::{Identity, ProcessId, wait_until};
 
-/// The time limit for starting or stopping a server on a busy machine.
+/// How long a server may take to start or stop on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A kind of server.
@@ -38,7 +38,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Mariadb, Self::Mysql, Self::Postgres];
 
-    /// Its name in paths and in the names of environment variables.
+    /// The name of the kind in paths and in environment variables.
     pub fn tag(self) -> &'static str {
         match self {
             Self::Mariadb => "mariadb",
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// The name of its driver in sysbench's options.
+    /// The name of the driver in sysbench's options.
     pub fn driver(self) -> &'static str {
         match self {
             Self::Mariadb | Self::Mysql => "mysql",
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// Its administrator, who needs no password.
+    /// The administrator, who needs no password.
     pub fn administrator(self) -> &'static str {
         match self {
             Self::Mariadb | Self::Mysql => "root",
@@ -75,7 +75,7 @@ impl Kind {
     pub fn stop_signal(self) -> i32 {
         match self {
             Self::Mariadb | Self::Mysql => libc::SIGTERM,
-            // "Fast": it does not wait for its clients to leave.
+            // "Fast" shutdown: the server does not wait for its clients to disconnect.
             Self::Postgres => libc::SIGINT,
         }
     }
@@ -84,7 +84,7 @@ impl Kind {
     pub fn discard_signal(self) -> i32 {
         match self {
             Self::Mariadb | Self::Mysql => libc::SIGKILL,
-            // "Immediate": removes its processes and its shared memory.
+            // "Immediate" shutdown: the server also removes its processes and its shared memory.
             Self::Postgres => libc::SIGQUIT,
         }
     }
@@ -103,13 +103,13 @@ impl fmt::Display for Kind {
 /// How to start a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Further arguments, e.g. `--max-connections=9` or `-c`, `work_mem=1MB`.
+    /// More arguments, such as `--max-connections=9` or `-c`, `work_mem=1MB`.
     pub arguments: Vec<String>,
-    /// It ends when the thread that launched it ends, however that happens.
+    /// Whether the server ends when the thread that launched it ends, for whatever reason.
     pub dies_with_thread: bool,
     /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// The maximum size of its files in bytes, to simulate a full disk.
+    /// The maximum size of the server's files in bytes, to simulate a full disk.
     pub file_size_max: Option<u64>,
 }
 
@@ -118,11 +118,11 @@ pub struct Ready {
     kind: Kind,
     dir: PathBuf,
     identity: Option<Identity>,
-    /// The root of an unpacked server; `None` for the machine's installation.
+    /// The root of an unpacked server, or `None` for the one installed on the machine.
     base: Option<PathBuf>,
 }
 
-/// A running (or killed, or stopped) server. Dropping it discards the server, not its files.
+/// A server that is running, stopped or killed. Dropping it ends the server but keeps its files.
 pub struct Server {
     ready: Ready,
     options: Options,
@@ -133,15 +133,15 @@ pub struct Server {
 /// Creates a data directory at `dir`.
 ///
 /// # Errors
-/// The server is not installed, or its initialisation failed; the error has the end of its log.
+/// The server is not installed, or cannot be initialised. The error contains the end of its log.
 pub fn initialize(kind: Kind, dir: &Path) -> Result<Ready> {
     initialize_with(kind, dir, None)
 }
 
-/// The same for a server unpacked into a folder, which has its programs in `bin`.
+/// The same for a server that was unpacked into a folder, with its programs in `bin`.
 ///
 /// # Errors
-/// As [`initialize`].
+/// Those of [`initialize`].
 pub fn initialize_with(kind: Kind, dir: &Path, base: Option<&Path>) -> Result<Ready> {
     let identity = process::unprivileged()?;
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
@@ -162,7 +162,7 @@ impl Ready {
     /// Starts the server and waits until it accepts connections.
     ///
     /// # Errors
-    /// It ended, or took too long; the error has the end of its log.
+    /// The server ended, or took too long. The error contains the end of its log.
     pub fn launch(self, options: Options) -> Result<Server> {
         let port = free_port()?;
         let child = self.start(port, &options)?;
@@ -176,13 +176,13 @@ impl Ready {
         Ok(server)
     }
 
-    /// Copies the data directory, which no server has used, to a template for [`initialize`].
+    /// Copies the data directory, before any server has used it, to a template for [`initialize`].
     fn save(self, template: &Path) -> Result<Self> {
         let mut command = self.command(&commands::copier()?);
         command.arg("-r").arg(self.dir.join("data")).arg(template);
         self.make_data(&mut command)?;
-        // MySQL's identity: replication needs a different one for each server, which makes it when
-        // it starts.
+        // Remove MySQL's server UUID. Replication needs a different one for each server, which
+        // creates it when it starts.
         let identity = template.join("auto.cnf");
         if identity.exists() {
             fs::remove_file(&identity)
@@ -237,12 +237,12 @@ impl Server {
         self.ready.kind
     }
 
-    /// Its UNIX socket; for PostgreSQL the full path of the socket file.
+    /// The UNIX socket. For PostgreSQL this is the full path of the socket file.
     pub fn socket(&self) -> PathBuf {
         self.ready.socket(self.port)
     }
 
-    /// Its TCP port on 127.0.0.1; the same after a restart.
+    /// The TCP port on 127.0.0.1, which stays the same after a restart.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -257,8 +257,8 @@ impl Server {
         self.ready.dir.join("server.log")
     }
 
-    /// Suspends it (SIGSTOP): its connections stay and nothing answers. All its processes have
-    /// stopped when this returns.
+    /// Suspends the server (SIGSTOP). Its connections stay open, but nothing answers. All of its
+    /// processes have stopped when this returns.
     pub fn suspend(&self) {
         if let Some(process) = ProcessId::of(self.pid()) {
             process.suspend(PATIENCE);
@@ -269,7 +269,7 @@ impl Server {
         }
     }
 
-    /// Resumes it after [`Self::suspend`].
+    /// Resumes the server after [`Self::suspend`].
     pub fn resume(&self) {
         self.signal(libc::SIGCONT);
         for child in children(self.pid()) {
@@ -277,30 +277,31 @@ impl Server {
         }
     }
 
-    /// Kills it like a crash, and waits until it is gone.
+    /// Kills the server as a crash would, and waits until it is gone.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The server cannot be waited for.
     pub fn kill(&mut self) -> Result<()> {
         self.signal(libc::SIGKILL);
         self.child.wait().context("cannot wait for the server")?;
         self.wait_children_gone()
     }
 
-    /// Shuts it down.
+    /// Shuts the server down.
     ///
     /// # Errors
-    /// It does not end.
+    /// The server does not end.
     pub fn stop(&mut self) -> Result<()> {
         self.resume();
         self.signal(self.ready.kind.stop_signal());
         self.reap(PATIENCE)
     }
 
-    /// Restarts it on the same files, socket and port, after [`Self::kill`] or [`Self::stop`].
+    /// Restarts the server on the same files, socket and port, after [`Self::kill`] or
+    /// [`Self::stop`].
     ///
     /// # Errors
-    /// It still runs, it ended, or took too long.
+    /// The server is still running, has ended, or takes too long.
     pub fn start_again(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_none() {
             bail!("{} still runs as pid {}", self.kind(), self.pid());
@@ -309,10 +310,10 @@ impl Server {
         self.wait_ready()
     }
 
-    /// Leaves it running after this handle is dropped; returns its process.
+    /// Keeps the server running after this handle is dropped, and returns its process.
     ///
     /// # Errors
-    /// It has ended already.
+    /// The server has already ended.
     pub fn leave(self) -> Result<ProcessId> {
         let process = ProcessId::of(self.pid()).context("the server has ended")?;
         std::mem::forget(self);
@@ -342,12 +343,12 @@ impl Server {
         }
     }
 
-    /// The processes of a killed postmaster notice and exit by themselves; a new one refuses to
-    /// start while any of them uses the shared memory.
+    /// Waits until the processes of a killed postmaster have noticed and exited, because a new
+    /// postmaster refuses to start while one of them uses the shared memory.
     fn wait_children_gone(&self) -> Result<()> {
         let gone = || !working_folders().any(|folder| folder.starts_with(&self.ready.dir));
         if self.ready.kind == Kind::Postgres && !wait_until(PATIENCE, gone) {
-            bail!("processes of the killed PostgreSQL are still there");
+            bail!("processes of the killed PostgreSQL are still running");
         }
         Ok(())
     }
@@ -368,16 +369,16 @@ impl Drop for Server {
         self.signal(self.ready.kind.discard_signal());
         if self.reap(Duration::from_secs(10)).is_err() {
             self.signal(libc::SIGKILL);
-            // Errors cannot be reported here; a process that survives this is stuck in the kernel.
+            // Errors cannot be reported here. A process that survives this hangs in the kernel.
             let _ = self.child.wait();
         }
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free just now.
 ///
 /// # Errors
-/// None is free.
+/// No port is free.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot bind to 127.0.0.1")?;
     Ok(listener.local_addr()?.port())
@@ -387,7 +388,7 @@ pub fn free_port() -> Result<u16> {
 fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
     match ready.kind {
         Kind::Postgres => {
-            // The postmaster writes its state to the eighth line, where pg_ctl reads it.
+            // The postmaster writes its state to the eighth line, which is also what pg_ctl reads.
             let file = ready.dir.join("data/postmaster.pid");
             let text = fs::read_to_string(file).unwrap_or_default();
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -398,7 +399,7 @@ fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
             };
             lines.first() == Some(&&*pid.to_string()) && is_ready
         }
-        // A server that is ready sends its protocol version, 10.
+        // A server that is ready sends the protocol version, 10.
         Kind::Mariadb | Kind::Mysql => UnixStream::connect(socket).is_ok_and(|mut stream| {
             let mut head = [0; 5];
             let patient = stream.set_read_timeout(Some(Duration::from_secs(5)));
@@ -407,8 +408,8 @@ fn answers(ready: &Ready, pid: u32, socket: &Path) -> bool {
     }
 }
 
-/// Whether a PostgreSQL server answers a startup message with an authentication request, and not
-/// with an error because it is still starting.
+/// Whether a PostgreSQL server answers a startup message with an authentication request. While it
+/// is starting, it answers with an error.
 fn authenticates(socket: &Path) -> bool {
     let startup = b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0";
     UnixStream::connect(socket).is_ok_and(|mut stream| {
@@ -435,12 +436,12 @@ fn children(parent: u32) -> Vec<ProcessId> {
     pids.filter_map(ProcessId::of).collect()
 }
 
-/// The working folders of all processes: a PostgreSQL process works in its data directory.
+/// The working folders of all processes. Those of PostgreSQL are data directories.
 fn working_folders() -> impl Iterator<Item = PathBuf> {
     pids().filter_map(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok())
 }
 
-/// The end of a log, for messages.
+/// The end of a log, for error messages.
 fn tail(log: &Path) -> String {
     let text = fs::read(log).map_or_else(
         |error| format!("(cannot read {}: {error})", log.display()),

@@ -1,5 +1,5 @@
-//! Processes that outlive a call: unprivileged, in separate sessions, identified by pid and start
-//! time.
+//! Processes that outlive the call that starts them. They are unprivileged, have their own session,
+//! and are identified by pid and start time.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// The polling interval.
+/// How often to poll.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A user and its group.
@@ -33,11 +33,11 @@ pub(super) fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The user of the servers: `nobody` if this process is root (servers refuse root), else `None`,
-/// which means the same user.
+/// The user that the servers run as: `nobody` if this process is root, because servers refuse to
+/// run as root. `None` means the current user.
 ///
 /// # Errors
-/// This is root, and the machine has no user `nobody`.
+/// This process is root, and the machine has no user `nobody`.
 pub fn unprivileged() -> Result<Option<Identity>> {
     if !is_root() {
         return Ok(None);
@@ -59,7 +59,7 @@ pub fn unprivileged() -> Result<Option<Identity>> {
 /// Gives a file or folder to the servers' user.
 ///
 /// # Errors
-/// It belongs to another user, and this is not root.
+/// The file belongs to another user, and this process is not root.
 pub fn give(path: &Path, identity: Option<Identity>) -> Result<()> {
     let Some(Identity { uid, gid }) = identity else {
         return Ok(());
@@ -85,8 +85,8 @@ pub fn become_user(command: &mut Command, identity: Option<Identity>) {
     }
 }
 
-/// Starts a server in a separate session, with its output in `log`. With `death_signal` it gets
-/// that signal when the *thread* that called this ends, however it ends.
+/// Starts a server in its own session, with its output in `log`. With `death_signal`, the server
+/// gets that signal when the *thread* that called this ends, for whatever reason.
 pub(super) fn spawn(command: &mut Command, log: &Path, death_signal: Option<i32>) -> Result<Child> {
     let output = File::options()
         .append(true)
@@ -131,12 +131,12 @@ pub fn limit_files(command: &mut Command, bytes: u64) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A process, distinguished by its start time from a later one with the same pid.
+/// A process. Its start time distinguishes it from a later process with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessId {
     /// The pid.
     pub pid: u32,
-    /// Its start time, in clock ticks since boot, from the kernel.
+    /// The start time in clock ticks since boot, as the kernel reports it.
     pub started_ticks: u64,
 }
 
@@ -155,20 +155,21 @@ impl ProcessId {
     /// Sends a signal if it still runs.
     pub fn signal(self, signal: i32) {
         if self.is_alive() {
-            // SAFETY: kill has no memory effects; the pid is that of the process just seen. It may
-            // end in between, which is no error.
+            // SAFETY: kill has no memory effects, and the pid is that of the process just seen. The
+            // process may have ended since, which is no error.
             unsafe { libc::kill(self.pid.cast_signed(), signal) };
         }
     }
 
-    /// Stops it and waits until all its threads have stopped: the signal reaches a thread on
-    /// another processor a moment later. False if one still runs after `limit`.
+    /// Stops the process and waits until all of its threads have stopped, because the signal
+    /// reaches a thread on another processor a moment later. Returns false if one still runs after
+    /// `limit`.
     pub fn suspend(self, limit: Duration) -> bool {
         self.signal(libc::SIGSTOP);
         wait_until(limit, || !self.is_alive() || stands(self.pid))
     }
 
-    /// Sends a signal to the whole process group that it leads, if it still runs.
+    /// Sends a signal to the whole process group of which it is the leader, if it still runs.
     pub fn signal_group(self, signal: i32) {
         if self.is_alive() {
             // SAFETY: as in `signal`; a negative pid means a group.
@@ -176,13 +177,13 @@ impl ProcessId {
         }
     }
 
-    /// Waits until it has ended. False if it has not after `limit`.
+    /// Waits until the process has ended. Returns false if it has not ended after `limit`.
     pub fn wait_gone(self, limit: Duration) -> bool {
         wait_until(limit, || !self.is_alive())
     }
 }
 
-/// Polls until `done` is true or `limit` is over; returns whether it was true.
+/// Polls until `done` is true or `limit` is over, and returns whether it was true.
 pub(super) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let looks = limit.as_millis() / POLL.as_millis();
     for _ in 0..=looks {

@@ -1,4 +1,4 @@
-//! Locations of the servers' programs.
+//! Finds the programs of the servers.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::{repository, say};
 /// The environment variable for the folder of the newest PostgreSQL's programs.
 pub const NEWEST_POSTGRES: &str = "DYNO_TEST_PG_NEWEST_BIN";
 
-/// The environment variable for the folder of new data directories, one of each kind of server.
+/// The environment variable for the folder of new data directories, one for each kind of server.
 pub const TEMPLATES: &str = "DYNO_TEST_TEMPLATES";
 
 /// The environment variable that overrides the location of a server.
@@ -25,10 +25,10 @@ pub fn variable(kind: Kind) -> &'static str {
     }
 }
 
-/// The server's program; for PostgreSQL the folder of its programs.
+/// The server's program. For PostgreSQL this is the folder of its programs.
 ///
 /// # Errors
-/// It is not found, or not where the environment says.
+/// The program is not found, or is not where the environment says.
 pub fn locate(kind: Kind) -> Result<PathBuf> {
     let variable = variable(kind);
     if let Some(path) = env::var_os(variable).map(PathBuf::from) {
@@ -51,13 +51,13 @@ pub fn locate(kind: Kind) -> Result<PathBuf> {
     }
 }
 
-/// A new data directory to copy: creating one takes seconds of CPU time.
+/// A new data directory to copy, because creating one takes seconds of CPU time.
 pub(super) fn template(kind: Kind) -> Option<PathBuf> {
     let folder = PathBuf::from(env::var_os(TEMPLATES)?);
     Some(folder.join(kind.tag())).filter(|template| template.is_dir())
 }
 
-/// A program in the search path or in the usual folders of servers.
+/// Finds a program in the search path and in the folders where servers are usually installed.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
@@ -67,7 +67,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// A library in the machine's library folders.
+/// Finds a library in the machine's library folders.
 pub fn library(name: &str) -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?.flatten();
     let paths = folders.map(|folder| folder.path().join(name));
@@ -77,17 +77,17 @@ pub fn library(name: &str) -> Option<PathBuf> {
 /// Gives a folder to the servers' user.
 ///
 /// # Errors
-/// This is root and there is no user for servers, or the folder belongs to another user.
+/// This process is root and there is no user for servers, or the folder belongs to another user.
 pub fn give_to_servers(folder: &Path) -> Result<()> {
     process::give(folder, process::unprivileged()?)
 }
 
-/// Debian's PostgreSQL: version 15, on which the tests were verified, else the newest.
+/// Debian's PostgreSQL: version 15, with which the tests were verified, or else the newest.
 pub fn postgres_bin() -> Option<PathBuf> {
     postgres_below(Path::new("/usr/lib/postgresql"))
 }
 
-/// The PostgreSQL unpacked into the same tree as MySQL: Debian's newest.
+/// Debian's newest PostgreSQL, which is unpacked into the same tree as MySQL.
 pub fn newest_postgres_bin() -> Option<PathBuf> {
     match env::var_os(NEWEST_POSTGRES).map(PathBuf::from) {
         Some(path) => Some(path),
@@ -95,7 +95,7 @@ pub fn newest_postgres_bin() -> Option<PathBuf> {
     }
 }
 
-/// The programs of version 15, else of the newest, in a folder of versions.
+/// The programs of version 15, or else of the newest version, in a folder of versions.
 pub(crate) fn postgres_below(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?;
     let mut versions: Vec<u32> = entries
@@ -114,8 +114,8 @@ pub fn mysql_tree() -> PathBuf {
     testbed().join("mysql/root")
 }
 
-/// The folder of downloads that are kept between runs: `$DYNO_TESTBED_DIR`, or `testbed` in the
-/// target directory, or `/var/tmp/dyno-testbed` if servers cannot enter that.
+/// The folder for downloads, which are kept between runs. This is `$DYNO_TESTBED_DIR`, or `testbed`
+/// in the target directory, or `/var/tmp/dyno-testbed` if servers cannot enter that.
 pub fn testbed() -> PathBuf {
     if let Some(path) = env::var_os("DYNO_TESTBED_DIR") {
         return absolute(Path::new(&path));
@@ -135,7 +135,7 @@ pub fn target_directory() -> PathBuf {
     }
 }
 
-/// Prints the location of the test bed if it is unusual.
+/// Prints where the test bed is, if that is not the usual place.
 pub(crate) fn print_testbed() {
     let testbed = testbed();
     if env::var_os("DYNO_TESTBED_DIR").is_none() && !testbed.starts_with(target_directory()) {
@@ -148,6 +148,6 @@ pub(crate) fn print_testbed() {
 }
 
 fn absolute(path: &Path) -> PathBuf {
-    // It fails only for an empty path, which then stays the same and is reported by its user.
+    // This fails only for an empty path, which is then reported where it is used.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

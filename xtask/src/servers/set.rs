@@ -1,7 +1,7 @@
 //! One server of each kind, for a test run or for a developer.
 //!
-//! A set has a separate folder under the temporary directory. The folder names its owner, so that
-//! the leftovers of an aborted run are found and removed, and sets in use are not.
+//! A set has its own folder below the temporary directory. The name of the folder contains its
+//! owner, so that the next run removes what an aborted run left behind, but no set that is in use.
 
 use std::env;
 use std::fs;
@@ -17,10 +17,10 @@ use super::tls::Certificates;
 use super::{Kind, Options, Server, initialize, programs};
 
 const PREFIX: &str = "dyno-servers-";
-/// Replaces the owner of a set that stays until it is taken down.
+/// Stands for the owner of a set that stays until it is taken down.
 const KEPT: &str = "kept";
 
-/// Running servers, one of each kind. Dropping it ends them and removes their files.
+/// Running servers, one of each kind. Dropping the set ends them and removes their files.
 pub struct Set {
     dir: PathBuf,
     servers: Vec<Server>,
@@ -28,10 +28,10 @@ pub struct Set {
 }
 
 impl Set {
-    /// Starts one server of each kind. They end with this thread.
+    /// Starts one server of each kind. The servers end when this thread ends.
     ///
     /// # Errors
-    /// One of them cannot be started; the others are stopped again.
+    /// One of them cannot be started. The others are stopped again.
     pub fn up() -> Result<Self> {
         Self::start(true)
     }
@@ -40,12 +40,12 @@ impl Set {
     /// running.
     ///
     /// # Errors
-    /// One of them cannot be started; the others are stopped again.
+    /// One of them cannot be started. The others are stopped again.
     pub fn up_to_stay() -> Result<Self> {
         Self::start(false)
     }
 
-    /// The environment variables with the servers' locations for the tests.
+    /// The environment variables that tell the tests where the servers are.
     ///
     /// # Errors
     /// A program has disappeared.
@@ -74,12 +74,12 @@ impl Set {
         Ok(variables)
     }
 
-    /// The servers, for fault injection; in the order of [`Kind::ALL`].
+    /// The servers in the order of [`Kind::ALL`], for fault injection.
     pub fn servers_mut(&mut self) -> &mut [Server] {
         &mut self.servers
     }
 
-    /// The authority that signed the servers' certificates, a PEM file.
+    /// The PEM file of the certificate authority that signed the servers' certificates.
     pub fn authority(&self) -> &Path {
         &self.authority
     }
@@ -116,7 +116,7 @@ impl Set {
         fs::create_dir(&templates)
             .with_context(|| format!("cannot create {}", templates.display()))?;
         programs::give_to_servers(&templates)?;
-        // Creating the data directories takes longest and can run in parallel.
+        // Creating the data directories takes longest, and can run in parallel.
         let ready: Vec<_> = thread::scope(|scope| {
             let starts = Kind::ALL.map(|kind| {
                 let (folder, template) = (folder(kind), templates.join(kind.tag()));
@@ -153,14 +153,14 @@ impl Drop for Set {
     fn drop(&mut self) {
         self.servers.clear();
         if !self.dir.as_os_str().is_empty() {
-            // The next run removes leftovers.
+            // The next run removes whatever is left.
             let _ = fs::remove_dir_all(&self.dir);
         }
     }
 }
 
-/// The environment of the kept set, as lines for a shell; `None` without one or if one of its
-/// servers has ended.
+/// The environment of the kept set, as lines for a shell. `None` if there is no kept set, or if one
+/// of its servers has ended.
 ///
 /// # Errors
 /// The folder of the set cannot be read.
@@ -177,8 +177,8 @@ pub fn kept_environment() -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Ends the leftovers of earlier runs; with `kept`, also the kept set. Returns the number of ended
-/// sets.
+/// Ends the servers that earlier runs left behind, and the kept set if `kept` is true. Returns how
+/// many sets it ended.
 ///
 /// # Errors
 /// A server does not end, or a folder cannot be removed.
@@ -222,7 +222,7 @@ fn all_alive(dir: &Path) -> Result<bool> {
     Ok(alive && servers.len() == Kind::ALL.len())
 }
 
-/// The servers of a set; empty if it ended before the first one started.
+/// The servers of a set, or none if the set ended before it started the first one.
 fn recorded(dir: &Path) -> Result<Vec<(Kind, ProcessId)>> {
     let path = dir.join("servers");
     if !path.exists() {
@@ -253,7 +253,7 @@ fn parse_process(text: &str) -> Option<ProcessId> {
     })
 }
 
-/// The folders of this user's sets. The pids in others' folders cannot be trusted.
+/// The folders of this user's sets. Pids in the folders of other users cannot be trusted.
 fn folders() -> Result<Vec<PathBuf>> {
     let temporary = env::temp_dir();
     let entries =
@@ -281,7 +281,7 @@ fn new_folder() -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// The folder of data directories that private servers copy.
+/// The folder with the data directories that private servers copy.
 fn templates(dir: &Path) -> PathBuf {
     dir.join("templates")
 }

@@ -1,4 +1,4 @@
-//! A certificate authority and a server certificate for the tests, created by openssl.
+//! Creates a certificate authority and a server certificate for the tests with openssl.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{Kind, process};
 
-/// The folder of the certificates.
+/// The folder with the certificates.
 pub(super) struct Certificates {
     dir: PathBuf,
 }
@@ -44,13 +44,12 @@ impl Certificates {
         })
     }
 
-    /// The authority's certificate.
+    /// The certificate of the authority.
     pub(super) fn authority(&self) -> PathBuf {
         self.dir.join("ca.pem")
     }
 
-    /// Copies the files that a server needs to its folder and returns the arguments that enable
-    /// them.
+    /// Copies the files that a server needs to its folder. Returns the arguments that enable TLS.
     pub(super) fn install(&self, kind: Kind, server: &Path) -> Result<Vec<String>> {
         for name in ["ca.pem", "server.pem", "server.key"] {
             let copy = server.join(name);
@@ -88,8 +87,8 @@ fn openssl(dir: &Path, command: &str, first: &[&str], rest: &str) -> Result<()> 
         .output()
         .context("cannot run openssl, which makes the test servers' certificates")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("openssl {command} failed ({}):\n{said}", output.status);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("openssl {command} failed ({}):\n{stderr}", output.status);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Positions and lengths of functions, found by their words and brackets alone.
+//! Finds functions and their lengths from words and brackets alone.
 
 use super::mask;
 
@@ -20,7 +20,7 @@ pub(super) struct Function {
     pub lines: usize,
 }
 
-/// The functions of a source text, in the order of their ends.
+/// The functions of a source text, ordered by where they end.
 pub(super) fn find(language: Language, text: &str) -> Vec<Function> {
     match language {
         Language::Rust => rust(&words(&mask::rust(text))),
@@ -107,7 +107,7 @@ fn lua(words: &[Word]) -> Vec<Function> {
     for (index, word) in words.iter().enumerate() {
         match word.text.as_str() {
             "function" => open.push(Some((lua_name(&words[index + 1..]), word.line))),
-            // `while` and `for` open with their `do`; `elseif` has no separate `end`.
+            // `while` and `for` open a block with their `do`, and `elseif` has no separate `end`.
             "if" | "do" | "repeat" => open.push(None),
             "end" | "until" => {
                 if let Some(Some((name, line))) = open.pop() {

@@ -1,5 +1,5 @@
-//! Source code with its comments and literals blanked out, so that braces and keywords in them do
-//! not count as code. Line breaks stay in place.
+//! Replaces comments and literals in source code with blanks, so that braces and keywords in them
+//! do not count as code. Line breaks stay where they are.
 
 /// Rust source with comments, strings and characters replaced by spaces.
 pub(super) fn rust(text: &str) -> String {
@@ -50,8 +50,8 @@ impl Mask {
         Self { text }
     }
 
-    /// Blanks the text between `at` and `end`, or copies one character if it is empty. Returns the
-    /// next position.
+    /// Blanks the text between `at` and `end`, or copies one character if that text is empty.
+    /// Returns the next position.
     fn copy(&mut self, chars: &[char], at: usize, end: usize) -> usize {
         if end <= at {
             self.text.push(chars[at]);

@@ -1,6 +1,6 @@
 //! The lint rules of the repository as a test: `cargo xtask tidy`.
 //!
-//! These rules are beyond rustfmt and clippy. Each rule reports the place of a violation.
+//! These rules go beyond rustfmt and clippy. Each violation is reported with its line.
 
 use std::fmt;
 use std::fs;
@@ -21,10 +21,10 @@ use functions::Language;
 const FILE_LINES: usize = 500;
 /// The maximum number of lines of a function, exclusive, from its head to its last line.
 const FUNCTION_LINES: usize = 70;
-/// A line has at most this many characters.
+/// The maximum number of characters in a line.
 const LINE_CHARS: usize = 100;
 
-/// Marks of unfinished work. Split so that this file does not violate the rule itself.
+/// Marks of unfinished work. Split, so that this file does not break the rule itself.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -33,7 +33,7 @@ const UNFINISHED: &[&str] = &[
     concat!("unimple", "mented!"),
 ];
 
-/// Text that belongs to a machine or to the development process, not to the project.
+/// Text about a machine or the development process, which does not belong in the project.
 const FOREIGN: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -59,7 +59,7 @@ enum Rule {
     Structure,
 }
 
-/// A file that may violate a rule, and why.
+/// A file that may break a rule, with the reason.
 struct Exception {
     path: &'static str,
     rule: Rule,
@@ -140,7 +140,7 @@ pub fn check(root: &Path) -> Result<Vec<Violation>> {
 /// Reports every violation in the repository at `root`.
 ///
 /// # Errors
-/// There is one, or a file cannot be read.
+/// There are violations, or a file cannot be read.
 pub fn enforce(root: &Path) -> Result<()> {
     let violations = check(root)?;
     for violation in &violations {
@@ -148,7 +148,7 @@ pub fn enforce(root: &Path) -> Result<()> {
     }
     match violations.len() {
         0 => Ok(()),
-        count => bail!("{count} violations of the lint rules (CONTRIBUTING.md says what it is)"),
+        count => bail!("{count} violations of the lint rules, which CONTRIBUTING.md explains"),
     }
 }
 
@@ -169,7 +169,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
             let entry = entry.with_context(|| format!("cannot list {}", at.display()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let hidden = name.starts_with('.') && !matches!(&*name, ".ci" | ".cargo");
-            // Output of cargo and the fuzzer.
+            // What cargo and the fuzzer write.
             let fuzzed = matches!(&*name, "artifacts" | "corpus" | "coverage");
             let made = name == "target" || (folder == Path::new("fuzz") && fuzzed);
             if hidden || made {
@@ -235,7 +235,7 @@ fn check_text(path: &Path, text: &str, violations: &mut Vec<Violation>) {
 }
 
 fn check_lines(extension: Option<&str>, text: &str, report: &mut impl FnMut(usize, Rule, String)) {
-    // Recorded output is kept as it was; a lock file belongs to cargo.
+    // Recorded output stays as it was, and a lock file belongs to cargo.
     let recorded = matches!(extension, Some("snap" | "out" | "csv" | "lock"));
     let code = matches!(extension, Some("rs" | "lua" | "sh" | "c"));
     for (index, line) in text.lines().enumerate() {
@@ -285,7 +285,7 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Every crate inherits the workspace's lints and is listed in ARCHITECTURE.md.
+/// Checks that every crate inherits the workspace's lints and is listed in ARCHITECTURE.md.
 fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     let path = root.join("ARCHITECTURE.md");
     let architecture =
@@ -309,7 +309,7 @@ fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
             });
         };
         if toml_value(&manifest, "lints", "workspace") != Some("true") {
-            let what = format!("crate `{name}` must say `[lints] workspace = true`");
+            let what = format!("crate `{name}` must have `[lints] workspace = true`");
             report(Rule::Lints, what);
         }
         if !architecture.contains(&format!("`{name}`")) {
@@ -320,8 +320,8 @@ fn check_crates(root: &Path, violations: &mut Vec<Violation>) -> Result<()> {
     Ok(())
 }
 
-/// The value of `key` in `[table]`, without quotes. Handles the part of TOML that the manifests
-/// use.
+/// The value of `key` in `[table]`, without quotes. Supports only the part of TOML that the
+/// manifests use.
 fn toml_value<'a>(text: &'a str, table: &str, key: &str) -> Option<&'a str> {
     let mut inside = false;
     for line in text.lines() {

@@ -1,19 +1,19 @@
-//! Paths in ARCHITECTURE.md and in the lists "Where to change what" must exist.
+//! Checks that the paths in ARCHITECTURE.md and in the lists "Where to change what" exist.
 
 use std::path::{Path, PathBuf};
 
-/// The checked page, relative to the repository's root.
+/// The page that is checked, relative to the root of the repository.
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// Headings of the checked sections in `//!` comments.
+/// The headings of the sections in `//!` comments that are checked.
 const HEADINGS: &[&str] = &["Where to change what", "A new driver", "A new counter"];
 
-/// Endings of file names that are paths even without a folder.
+/// A file name with one of these endings is a path even without a folder.
 const ENDINGS: &[&str] = &[".rs", ".sql", ".lua", ".toml"];
 
-/// The missing paths in a file of the repository, with their lines.
+/// The paths in a file of the repository that do not exist, with their lines.
 ///
-/// Paths of the page are relative to `root`; those of a list are relative to `root` or to the
+/// Paths on the page are relative to `root`. Paths in a list are relative to `root` or to the
 /// folder of the crate.
 pub(super) fn missing(root: &Path, path: &Path, text: &str) -> Vec<(usize, String)> {
     let lines: Vec<(usize, &str)> = if path == Path::new(PAGE) {
@@ -39,7 +39,7 @@ pub(super) fn missing(root: &Path, path: &Path, text: &str) -> Vec<(usize, Strin
     missing
 }
 
-/// The lines of a Rust file's head that are in one of the lists, with their indices.
+/// The lines at the top of a Rust file that are in one of the lists, with their indices.
 fn listed(text: &str) -> Vec<(usize, &str)> {
     let mut inside = false;
     let mut lines = Vec::new();
@@ -63,12 +63,13 @@ fn crate_folder(root: &Path, path: &Path) -> Option<PathBuf> {
     folders.find(|folder| folder.join("Cargo.toml").exists())
 }
 
-/// The words between backticks on a line.
+/// The text between backticks on a line.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Whether a word is a path within the repository. Code, placeholders and absolute paths are not.
+/// Whether a word is a path within the repository. Code, placeholders and absolute paths are not
+/// paths.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let named = word.contains('/') || ENDINGS.iter().any(|ending| word.ends_with(ending));

@@ -1,21 +1,21 @@
-//! Texts that have one home, and modules that must not import each other in a circle.
+//! Code that belongs in a single place, and modules that must not import each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::mask;
 
-/// Words of code that only one place may hold, and why.
+/// Words that only one place may contain, and why.
 const HOMES: &[(&str, &str, &str)] = &[(
     "</table>",
     "crates/dyno-report/src/html/page.rs",
     "a page's tables are written in one place",
 )];
 
-/// The folder whose modules must not form circles.
+/// The folder whose modules must not import each other in a circle.
 pub(super) const WITHOUT_CIRCLES: &str = "crates/dyno-cli/src";
 
-/// The misplaced words in a Rust file: line, word, and why it does not belong there.
+/// The words in a Rust file that do not belong there: line, word, and why.
 pub(super) fn misplaced(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
     if !path.starts_with("crates") || path.extension().is_none_or(|end| end != "rs") {
         return Vec::new();
@@ -39,12 +39,12 @@ fn is_test(path: &Path) -> bool {
 /// The modules of a crate and what each imports.
 #[derive(Default)]
 pub(super) struct Modules {
-    /// Masked code without tests, by the module's path.
+    /// Masked code without tests, by the path of the module.
     code: BTreeMap<Vec<String>, String>,
 }
 
 impl Modules {
-    /// Adds a file if it belongs to the crate without circles.
+    /// Adds a file, if it belongs to the crate that must have no circles.
     pub(super) fn add(&mut self, path: &Path, text: &str) {
         let Ok(inside) = path.strip_prefix(WITHOUT_CIRCLES) else {
             return;
@@ -65,7 +65,7 @@ impl Modules {
         self.code.insert(module, code[..end].to_owned());
     }
 
-    /// The circles: each as the names of its modules.
+    /// The circles. Each is given as the names of its modules.
     pub(super) fn circles(&self) -> Vec<String> {
         let imports: BTreeMap<&Vec<String>, BTreeSet<&Vec<String>>> = self
             .code
@@ -97,7 +97,7 @@ impl Modules {
             let start = code[..at]
                 .rfind(|c: char| c.is_ascii() && !is_name(c))
                 .map_or(0, |end| end + 1);
-            // Later parts of a path are read with its first.
+            // A path is resolved at its first part, so skip the later parts.
             if code[..start].ends_with("::") || start == at {
                 continue;
             }
@@ -105,12 +105,12 @@ impl Modules {
                 found.extend(self.resolve(module, &path));
             }
         }
-        // A module and its parts are one.
+        // A module and its submodules count as one.
         found.retain(|other| !module.starts_with(other));
         found
     }
 
-    /// The innermost module that a path names.
+    /// The innermost module that the path names.
     fn resolve(&self, module: &[String], path: &[&str]) -> Option<&Vec<String>> {
         let mut at = module.to_vec();
         let mut names = path.iter().peekable();
@@ -148,7 +148,8 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The modules that can be reached from one over imports; itself only in a circle.
+/// The modules that can be reached from a module through imports. It reaches itself only in a
+/// circle.
 fn reached<'a>(
     imports: &BTreeMap<&'a Vec<String>, BTreeSet<&'a Vec<String>>>,
     from: &Vec<String>,
@@ -163,7 +164,7 @@ fn reached<'a>(
     reached
 }
 
-/// The paths at the start of a text: one, or those of its group.
+/// The paths at the start of a text: a single one, or those in its braces.
 fn paths(text: &str) -> Vec<Vec<&str>> {
     let mut start = Vec::new();
     let mut rest = text;
@@ -188,7 +189,7 @@ fn paths(text: &str) -> Vec<Vec<&str>> {
     }
 }
 
-/// The place of the brace that closes a group.
+/// The position of the closing brace of a group.
 fn group_end(text: &str) -> usize {
     let mut depth = 1_usize;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Turns of phrase that comments and pages avoid, each with what to write instead.
+//! Phrases that comments and pages must not use, each with a better one.
 
 use std::path::Path;
 
@@ -27,23 +27,22 @@ const PHRASES: &[(&str, &str)] = &[
     ("thereof", "of it"),
 ];
 
-/// Identifiers that do not say what they name.
+/// Identifiers that do not say what they name, each with a hint.
 const NAMES: &[(&str, &str)] = &[
     ("told", "what it holds: text, line, sentence, printed"),
     ("Told", "what it holds"),
     ("besides", "others, extra"),
     ("Besides", "what it holds"),
 ];
-/// Parts of names of functions, each with what to write instead.
+/// Parts of function names that must not be used, each with a better one.
 const PARTS: &[(&str, &str)] = &[
     ("_of_its_own", "`its_own` before the noun"),
     ("fn what_is_no_", "`refuses_invalid_` or the noun"),
 ];
-/// Names of types that do not say what they hold.
+/// Type names that do not say what the type holds.
 const TYPES: &[&str] = &["Found", "Given", "Kept", "Made", "Seen"];
 
-/// The identifiers in masked Rust that do not say what they name: line, identifier, and what to
-/// write instead.
+/// The identifiers in masked Rust that do not say what they name: line, identifier, and a hint.
 pub(super) fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)> {
     let mut found = Vec::new();
     for (index, line) in masked.lines().enumerate() {
@@ -67,7 +66,7 @@ pub(super) fn names_in(masked: &str) -> Vec<(usize, &'static str, &'static str)>
     found
 }
 
-/// The phrases in the prose of a file: its line, the phrase and what to write instead.
+/// The phrases in the prose of a file: line, phrase, and a better one.
 pub(super) fn phrases_in(path: &Path, text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let mark = match extension {
@@ -80,7 +79,7 @@ pub(super) fn phrases_in(path: &Path, text: &str) -> Vec<(usize, &'static str, &
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_start();
-        // What Dyno prints is quoted as it is, indented or in a cell of code.
+        // Output of Dyno is quoted as it is, either indented or in code.
         if !line.starts_with(mark) {
             continue;
         }

@@ -28,7 +28,7 @@ const CASES: [(&str, &str, &[&str], u64); 3] = [
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
     let mut section = Section::default();
-    // No server: the protocol only selects the tools.
+    // There is no server; the protocol only selects the tools.
     let tools = bench.tools(&[Tool::Dyno, Tool::Sysbench], Protocol::Mysql);
     for (what, script, options, events) in CASES {
         let script = bench.script(script).display().to_string();

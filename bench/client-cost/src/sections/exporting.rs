@@ -1,5 +1,5 @@
-//! The extra client cost of exporting live metrics, compared with recording and observing alone:
-//! scraped once a second and pushed once a second, in the same run.
+//! What exporting live metrics costs the client in addition to recording and observing: the metrics
+//! are scraped once a second and pushed once a second in the same run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,7 +21,7 @@ use crate::tool::{Protocol, Tool};
 
 /// The interval between scrapes.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Seconds per run, so that work at the start and end of a run counts little.
+/// Seconds per run, long enough that the work at its start and end hardly matters.
 const SHARE_S: u32 = 20;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -56,12 +56,12 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     if let Some(server) = &bench.options.mysql {
         exporting.of_tpcc(server, &mut section)?;
     }
-    let taken = [&takers.scrapes, &takers.pushes].map(|count| count.load(Ordering::Relaxed));
+    let counts = [&takers.scrapes, &takers.pushes].map(|count| count.load(Ordering::Relaxed));
     ensure!(
-        taken.iter().all(|count| *count > 0),
-        "{} scrapes and {} pushes were taken: nothing was told",
-        taken[0],
-        taken[1]
+        counts.iter().all(|count| *count > 0),
+        "{} scrapes and {} pushes arrived, so exporting was not measured",
+        counts[0],
+        counts[1]
     );
     Ok(section)
 }
@@ -111,8 +111,9 @@ impl Exporting<'_> {
         done
     }
 
-    /// The share of exporting in the client's CPU time, from the run's record. The exporting
-    /// threads do no other work, so their time is the whole cost except for cache pollution.
+    /// The share of the client's CPU time that exporting takes, from the record of the run. The
+    /// exporting threads do nothing else, so their time is the whole cost except for cache
+    /// pollution.
     fn shares(
         &self,
         what: &str,
@@ -188,7 +189,7 @@ impl Exporting<'_> {
             .context("the record does not hold what exporting took")
     }
 
-    /// The whole process with and without exporting; noisier.
+    /// Compares the whole process with and without exporting, which is noisier.
     fn rounds(&self, target: &str, section: &mut Section) -> Result<()> {
         let recorded = ["--results", self.file.as_str()];
         let exporting = [
@@ -223,9 +224,9 @@ fn number(value: &Value) -> Result<f64> {
         .with_context(|| format!("{value} is no number"))
 }
 
-/// Stand-ins for Prometheus and an OTLP receiver; they accept anything.
+/// Stands in for Prometheus and an OTLP receiver, and accepts anything.
 struct Takers {
-    /// The port to scrape, free until a run listens on it.
+    /// The port to scrape, which is free until a run listens on it.
     scraped: u16,
     /// The port for pushes.
     pushed: u16,
@@ -248,7 +249,7 @@ impl Takers {
         let (scrapes, stop) = (Arc::clone(&takers.scrapes), Arc::clone(&takers.stop));
         thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                // Between runs nothing listens there.
+                // Between runs, nothing listens on the port.
                 if scrape(scraped).is_ok_and(|bytes| bytes > 0) {
                     scrapes.fetch_add(1, Ordering::Relaxed);
                 }
@@ -277,13 +278,13 @@ impl Drop for Takers {
 fn scrape(port: u16) -> std::io::Result<usize> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PERIOD))?;
-    // The header that Prometheus sends.
+    // The header that Prometheus itself sends.
     let accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
     write!(stream, "GET /metrics HTTP/1.0\r\nAccept: {accept}\r\n\r\n")?;
     stream.read_to_end(&mut Vec::new())
 }
 
-/// Reads a request from a persistent connection; `None` at its end.
+/// Reads a request from a persistent connection. `None` when it has ended.
 fn take(stream: &mut BufReader<TcpStream>) -> Option<()> {
     let mut length = 0;
     loop {

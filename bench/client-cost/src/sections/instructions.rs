@@ -17,9 +17,9 @@ const PAIRS: [(Tool, Tool); 3] = [
     (Tool::Dyno, Tool::Floor),
 ];
 const SESSIONS: usize = 16;
-/// A count hardly varies; the second round shows by how much.
+/// Counts hardly vary, and the second round shows by how much.
 const ROUNDS: usize = 2;
-/// Both far more than the script's compilation needs, and multiples of the number of sessions.
+/// Both are far more than it takes to compile the script, and multiples of the number of sessions.
 const EVENTS: [u64; 2] = [32_000, 96_000];
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -44,7 +44,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-/// Instructions of a whole run.
+/// The instructions of a whole run.
 fn instructions(bench: &Bench, tool: Tool, endpoint: NullEndpoint, events: u64) -> Result<u64> {
     let bare = tool.point_select(bench, endpoint, SESSIONS, Limit::Events(events));
     let mut command = Command::new("valgrind");
@@ -57,7 +57,7 @@ fn instructions(bench: &Bench, tool: Tool, endpoint: NullEndpoint, events: u64) 
     collected(&outcome.messages)
 }
 
-/// The sum that callgrind prints at its end.
+/// The sum that callgrind prints when it ends.
 fn collected(messages: &str) -> Result<u64> {
     let (_, rest) = messages
         .rsplit_once("Collected :")

@@ -1,4 +1,4 @@
-//! Loading one table: the client's cost, and the rate of real servers.
+//! Loading one table: what it costs the client, and how fast real servers are.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use crate::tool::{self, Limit, NullEndpoint, Protocol, Tool};
 const TOOLS: [Tool; 2] = [Tool::Dyno, Tool::Sysbench];
 const PAIRS: [(Tool, Tool); 1] = [(Tool::Dyno, Tool::Sysbench)];
 const ROWS: u64 = 1_000_000;
-/// The database created on real servers.
+/// The database that is created on real servers.
 pub(super) const DATABASE: &str = "dyno_client_cost";
 
-/// Client CPU per row, against null servers, which count the rows they receive.
+/// Measures the client's CPU time per row against null servers, which count the rows they receive.
 pub(super) fn run_null(bench: &Bench) -> Result<Section> {
     let mut section = Section::default();
     for protocol in PROTOCOLS {
@@ -38,7 +38,7 @@ pub(super) fn run_null(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-/// Rows per second into the real servers that the options name.
+/// Measures rows per second into the real servers that the options name.
 pub(super) fn run_real(bench: &Bench) -> Result<Section> {
     let mut section = Section::default();
     let servers = [
@@ -85,7 +85,7 @@ fn real_rounds(
         options.push("prepare".to_owned());
         let prepared = bench.measure(prepare(bench, tool, &options));
         let rows = expect_rows(protocol, server, DATABASE);
-        // Remove the leftovers of a failed load.
+        // Remove what a failed load left behind.
         query(
             protocol,
             server,
@@ -140,7 +140,7 @@ fn real_options(protocol: Protocol, server: &RealServer) -> Vec<String> {
     }
 }
 
-/// Checks the row count: a load that lost rows would look fast.
+/// Checks the number of rows, because a load that loses rows would look fast.
 fn expect_rows(protocol: Protocol, server: &RealServer, database: &str) -> Result<()> {
     let answer = query(
         protocol,
@@ -187,8 +187,8 @@ pub(super) fn query(
         .output()
         .with_context(|| format!("cannot start {}", describe(&command)))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        bail!("{}: {}", describe(&command), said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        bail!("{}: {}", describe(&command), stderr.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

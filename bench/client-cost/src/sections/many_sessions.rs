@@ -9,7 +9,7 @@ use crate::tool::{Limit, Protocol, Tool};
 
 const FEW: usize = 1_000;
 const MANY: usize = 10_000;
-/// File descriptors of the load generator; the limit is inherited from this process.
+/// File descriptors for the load generator, which inherits the limit of this process.
 const OPEN_FILES: u64 = 11_000;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -79,7 +79,7 @@ fn measured(
         .samples
         .push(sample(&case, tool, round, queries, &outcome));
     Ok(Measured {
-        // Both sizes run for the same time after all sessions are connected.
+        // Both numbers of sessions run for the same time once all sessions are connected.
         per_second: queries as f64 / f64::from(bench.options.seconds),
         rss_max_bytes: outcome.rss_max_bytes,
     })

@@ -1,4 +1,4 @@
-//! Client CPU per point select.
+//! Client CPU time per point select.
 
 use anyhow::{Result, ensure};
 
@@ -16,10 +16,11 @@ const PAIRS: [(Tool, Tool); 6] = [
     (Tool::Floor, Tool::Pgbench),
     (Tool::Pgbench, Tool::Sysbench),
 ];
-/// Sessions, and the divisor of `--queries`: a single session mostly waits.
+/// Numbers of sessions, each with the divisor of `--queries`, because a single session mostly
+/// waits.
 const SIZES: [(usize, u64); 3] = [(1, 10), (16, 1), (256, 1)];
-/// Queries per session of the short run, which is subtracted from the long run: enough to compile
-/// every session's script.
+/// Queries per session of the short run, which is subtracted from the long run. They are enough to
+/// compile the script of every session.
 const SHORT_QUERIES: u64 = 100;
 
 pub(super) fn run(bench: &Bench) -> Result<Section> {
@@ -34,7 +35,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-/// A run's sessions, and the number of queries of the short and the long run.
+/// The sessions of a run, and how many queries the short and the long run make.
 #[derive(Clone, Copy)]
 struct Size {
     sessions: usize,
@@ -43,7 +44,8 @@ struct Size {
 }
 
 impl Size {
-    /// The long run makes `queries` more than the short one; both are the same for each session.
+    /// The long run makes `queries` more than the short one. Both make the same number in each
+    /// session.
     fn new(sessions: usize, queries: u64) -> Size {
         let each = queries.div_ceil(sessions as u64);
         let short = SHORT_QUERIES * sessions as u64;
@@ -55,8 +57,9 @@ impl Size {
     }
 }
 
-/// Limits the runs by queries, not by time, and subtracts a short one. This cancels the start-up
-/// cost, in sysbench a millisecond of CPU per thread, whatever the speed of the machine.
+/// Limits the runs by queries instead of time, and subtracts a short run from a long one. This
+/// cancels the cost of starting up, which for sysbench is a millisecond of CPU time per thread,
+/// however fast the machine is.
 fn rounds(
     bench: &Bench,
     protocol: Protocol,

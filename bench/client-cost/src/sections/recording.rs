@@ -1,4 +1,4 @@
-//! The client's cost of recording and observing: the same binary with both on and both off.
+//! What recording and observing cost the client: the same binary, with both on and with both off.
 
 use std::process::Command;
 
@@ -45,7 +45,7 @@ fn rounds(bench: &Bench, what: &str, target: &str, section: &mut Section) -> Res
     let file = file.display().to_string();
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for round in 0..bench.options.rounds {
-        // Alternate which of the two goes first.
+        // Alternate which of them goes first.
         let first = round % 2 == 0;
         for recorded in [first, !first] {
             let more: &[&str] = match recorded {
@@ -66,7 +66,7 @@ fn rounds(bench: &Bench, what: &str, target: &str, section: &mut Section) -> Res
     Ok(())
 }
 
-/// CPU time of the whole process per event of the measurement, with these extra options.
+/// CPU time of the whole process per measured event, with these additional options.
 pub(super) fn cpu_us(bench: &Bench, target: &str, more: &[&str]) -> Result<f64> {
     let mut command = Command::new(bench.path(Tool::Dyno));
     command.arg("run").arg(bench.script("select_one.lua"));

@@ -1,4 +1,4 @@
-//! The client's cost of Dyno's own workloads: a `tpcc` statement compared with a point select, and
+//! What Dyno's own workloads cost the client: a `tpcc` statement compared with a point select, and
 //! `select_only` and a pipeline of ten statements compared with pgbench.
 
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::tool::{Limit, NullEndpoint, Protocol, Tool};
 
 /// Sessions of each run.
 const SESSIONS: usize = 16;
-/// Average statements of a `tpcc` transaction, to make both runs about equally long.
+/// Statements in an average `tpcc` transaction, so that both runs take about equally long.
 const TPCC_STATEMENTS: u64 = 30;
 /// Statements per pipeline.
 const PIPELINE_QUERIES: u64 = 10;
@@ -39,7 +39,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-/// CPU per statement of `tpcc` and of point selects, in turn.
+/// Measures CPU time per statement of `tpcc` and of point selects, in turn.
 fn order_entry(bench: &Bench, protocol: Protocol, section: &mut Section) -> Result<()> {
     let server = bench.null_server(protocol)?;
     let script = bench.script("tpcc.lua").display().to_string();
@@ -70,7 +70,7 @@ fn order_entry(bench: &Bench, protocol: Protocol, section: &mut Section) -> Resu
     Ok(())
 }
 
-/// CPU per transaction of `select_only` and pgbench, in turn.
+/// Measures CPU time per transaction of `select_only` and of pgbench, in turn.
 fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     let server = bench.null_server(Protocol::Postgres)?;
     let script = bench.script("select_only.lua").display().to_string();
@@ -90,8 +90,8 @@ fn select_only(bench: &Bench, section: &mut Section) -> Result<()> {
     Ok(())
 }
 
-/// CPU per statement of a pipeline of ten, in turn: from a script, from an SQL file, and from
-/// pgbench with the same file.
+/// Measures CPU time per statement of a pipeline of ten, in turn: from a script, from an SQL file,
+/// and from pgbench with the same file.
 fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
     let server = bench.null_server(Protocol::Postgres)?;
     let events = bench.options.queries / PIPELINE_QUERIES;
@@ -130,7 +130,7 @@ fn pipelines(bench: &Bench, section: &mut Section) -> Result<()> {
     Ok(())
 }
 
-/// CPU of the process per statement, without the start-up cost.
+/// The CPU time of the process per statement, without the cost of starting up.
 fn per_query(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64) -> Result<f64> {
     let short = dyno(bench, endpoint, workload, SHORT_EVENTS * SESSIONS as u64)?;
     let long = dyno(
@@ -146,7 +146,7 @@ fn per_query(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64)
     Ok((long.0 - short.0) / (long.1 - short.1))
 }
 
-/// CPU in microseconds, and the number of statements.
+/// CPU time in microseconds, and the number of statements.
 fn dyno(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64) -> Result<(f64, f64)> {
     let socket = endpoint.socket.display();
     let target = match endpoint.protocol {
@@ -158,7 +158,7 @@ fn dyno(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64) -> R
     let mut command = Command::new(bench.path(Tool::Dyno));
     command.args(["run", workload, "--target", &target, "--workers", "1"]);
     command.args(["-c", &SESSIONS.to_string(), "--events", &events.to_string()]);
-    // The null server returns the same row for any query, which is no connection limit.
+    // The null server answers every query with the same row, which is not a connection limit.
     command.args([
         "--warmup", "0", "--ledger", "off", "--json", "--quiet", "--force",
     ]);
@@ -185,7 +185,7 @@ fn dyno(bench: &Bench, endpoint: NullEndpoint, workload: &str, events: u64) -> R
     Ok((outcome.cpu.total_us(), statements))
 }
 
-/// CPU in microseconds and number of statements of pgbench, for a script of this many statements.
+/// pgbench's CPU time in microseconds per statement, for a script of this many statements.
 fn pgbench(bench: &Bench, endpoint: NullEndpoint, script: &str, queries: u64) -> Result<f64> {
     let count = |events: u64| -> Result<f64> {
         let limit = Limit::Events(events);

@@ -1,5 +1,5 @@
-//! The stalls that the verdict found and stored with the run. Reports, comparisons and tables show
-//! them, and the view `where_did_it_stall` of the results file reads them.
+//! The stalls that the verdict has stored with a run. Reports, comparisons and tables show them,
+//! and the view `where_did_it_stall` of the results file reads them.
 
 use dyno_core::finding::Stall;
 use dyno_core::record::RunRecord;
@@ -10,33 +10,33 @@ use crate::bins::{self, Bin, ROOM_S};
 /// The stalls of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunStalls {
-    /// In time order.
+    /// The stalls in order of time.
     pub stalls: Vec<Stall>,
-    /// The length of the measurement's whole seconds.
+    /// The length of the whole seconds of the measurement.
     measured_s: f64,
 }
 
 impl RunStalls {
     /// The total length in seconds.
     pub fn stalled_s(&self) -> f64 {
-        // An empty sum is -0.0.
+        // `sum()` of an empty list is -0.0.
         let lengths = self.stalls.iter().map(Stall::length_s);
         lengths.fold(0.0, |a, b| a + b)
     }
 
-    /// The length of the longest in seconds, 0 without any.
+    /// The length of the longest stall in seconds, or 0 without stalls.
     pub fn longest_s(&self) -> f64 {
         self.stalls.iter().map(Stall::length_s).fold(0.0, f64::max)
     }
 
-    /// The share of the time, 0 to 1; `None` if the record has no whole second.
+    /// The share of the time, 0 to 1. `None` if the record has no whole second.
     pub fn share(&self) -> Option<f64> {
         let known = self.measured_s > 0.0;
         known.then(|| (self.stalled_s() / self.measured_s).min(1.0))
     }
 }
 
-/// The stalls that the run's verdict stored, or, without a verdict, those in its record.
+/// The stalls that the verdict of the run has stored. Without a verdict, those in the record.
 ///
 /// # Errors
 /// [`TooLittle`] if none are stored and the record cannot show them.
@@ -56,7 +56,7 @@ pub fn of_run(run: &RunRecord) -> Result<RunStalls, TooLittle> {
 
 impl Stalls {
     /// The stalls as the verdict stores them. No event ended in a silence; for whole seconds the
-    /// record has the count.
+    /// number of events is in the record.
     pub fn list(&self, bins: &[Bin]) -> Vec<Stall> {
         let stall = |span: &super::Span| {
             let within =
@@ -78,8 +78,8 @@ impl Stalls {
     }
 }
 
-/// The whole seconds of a scheduled load, scaled to its mean level, without those with a scheduled
-/// load of 0. Other loads are unchanged.
+/// The whole seconds of a scheduled load, scaled to its mean level. Leaves out seconds with a
+/// scheduled load of 0. Other loads are unchanged.
 fn levelled(run: &RunRecord, bins: Vec<Bin>) -> Vec<Bin> {
     let drive = run.head.drive.as_ref();
     let Some(schedule) = drive.and_then(|drive| drive.schedule.as_ref()) else {

@@ -1,4 +1,4 @@
-//! Stalls in realistic rates.
+//! Finds stalls in realistic rates.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -40,7 +40,7 @@ fn a_run_stalled_for_most_of_its_time_has_a_level() {
     assert!((found.share() - 11.0 / 14.0).abs() < 1e-9);
     assert!((2700.0..=3300.0).contains(&found.level_per_s));
     assert_eq!(found.moving(&[1.0; 14]).len(), 3);
-    // A trickle is a stall, too.
+    // A few events per second are a stall, too.
     rates[2..13].fill(20);
     assert_eq!(spans(&rates), [(2.0, 13.0)]);
 }
@@ -48,7 +48,7 @@ fn a_run_stalled_for_most_of_its_time_has_a_level() {
 #[test]
 fn noise_is_not_a_stall() {
     assert!(spans(&noisy(600, 3500)).is_empty());
-    // Every third second at half of the level, and single ones at a tenth.
+    // Every third second has half of the level, and single seconds have a tenth.
     let mut rates = noisy(600, 3500);
     (0..600).step_by(3).for_each(|second| rates[second] /= 2);
     rates[100] /= 10;
@@ -70,7 +70,7 @@ fn a_lower_level_to_the_end_is_not_a_stall() {
     let mut rates = noisy(30, 40_000);
     rates[15..].fill(900);
     assert_eq!(spans(&rates), []);
-    // A rate that recovers, or falls to almost nothing, is a stall.
+    // If the rate recovers, or falls to almost nothing, it is a stall.
     rates[28..].fill(40_000);
     assert_eq!(spans(&rates), [(15.0, 28.0)]);
     rates[15..].fill(3);
@@ -144,7 +144,7 @@ fn silences_are_known_to_the_millisecond() {
     );
     assert_eq!((found.silences.len(), found.own.len()), (2, 1));
     assert!(near(found.whole_s, 1.0));
-    // Seconds in which a freeze began stay if few other seconds remain.
+    // Seconds in which a freeze began are kept if few other seconds remain.
     let rates = [
         490, 102, 388, 350, 142, 488, 104, 388, 490, 488, 487, 488, 492, 492,
     ];
@@ -154,7 +154,7 @@ fn silences_are_known_to_the_millisecond() {
         found.moving(&rates.map(|rate| rate as f64)),
         [490.0, 488.0, 490.0, 488.0, 487.0, 488.0, 492.0, 492.0]
     );
-    // A run of three seconds only has the level of its moving time.
+    // The level of a run of three seconds is that of the time in which it moved.
     let short = of_bins(&bins(&[1000; 3]), &events[..0], Shortest::default());
     assert!(short.is_err());
     let silent = [event(EventKind::Stall, 1.0, 1.0)];
@@ -165,7 +165,7 @@ fn silences_are_known_to_the_millisecond() {
 
 #[test]
 fn seconds_in_which_no_long_event_ends_are_not_stalls() {
-    // 64 sessions in step, whose events take 1.3 s.
+    // 64 sessions in step, with events of 1.3 s.
     let rates = [
         0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64, 0, 64, 64, 64,
     ];

@@ -1,4 +1,4 @@
-//! Windows, compared with manual calculations.
+//! Cuts windows, and compares them with manual calculations.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -66,7 +66,7 @@ fn interval(at_s: f64, printed: f64) -> IntervalSummary {
     }
 }
 
-/// One second each, from `first` on.
+/// A run of one interval per second, starting at `first`.
 fn run(first: i32, rates: &[f64]) -> RunRecord {
     let mut run = RunRecord::new(head());
     let ends = (first + 1..).map(f64::from);
@@ -141,7 +141,7 @@ fn figures_are_of_the_window_alone() {
         (summary.totals.errors, summary.rates.errors_per_s),
         (3, 1.0)
     );
-    // The spans of the seconds 1 to 3.
+    // The spans of seconds 1 to 3.
     assert_eq!((summary.service.count, summary.service.max_ms), (9, 13.0));
     assert!((summary.service.mean_ms - (9.0 + 36.0) / 9.0).abs() < 1e-9);
     assert_eq!(part.operations[0].total.as_ref().unwrap().count, 9);
@@ -197,7 +197,7 @@ fn without_histograms_percentiles_come_from_intervals() {
 
 #[test]
 fn a_run_without_an_end_is_summarised_from_its_intervals() {
-    // The first interval and span are warm-up.
+    // The first interval and span belong to the warm-up.
     let mut unfinished = run(-1, &[7.0, 10.0, 20.0, 30.0]);
     unfinished.operations = vec![Operation {
         name: "event".into(),
@@ -260,7 +260,7 @@ proptest! {
             bins::of(run).iter().map(bins::Bin::events_per_s).collect()
         };
         prop_assert_eq!(of(&part), of(&alone));
-        // The same calculated in another way.
+        // The same, calculated in another way.
         let mut sorted = rates[from..to].to_vec();
         sorted.sort_by(f64::total_cmp);
         let half = sorted.len() / 2;

@@ -11,8 +11,8 @@ macro_rules! kinds {
         $(#[$about:meta])*
         $kind:ident = $name:literal, $short:literal, $one:literal, $many:literal;
     )*) => {
-        /// The kind of an error. Only the driver knows its database's codes, so it sets the kind;
-        /// Dyno and scripts decide only by kind.
+        /// The kind of an error. Only the driver knows the codes of its database, so it sets the
+        /// kind. Dyno and scripts decide by the kind alone.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -21,10 +21,10 @@ macro_rules! kinds {
         }
 
         impl ErrorKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: [Self; 17] = [$(Self::$kind,)*];
 
-            /// Its name in scripts, options and files.
+            /// The name of the kind in scripts, options and files.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)*
@@ -51,7 +51,7 @@ macro_rules! kinds {
 
 kinds! {
     /// A conflict with other sessions: a deadlock, a serialisation failure, a lock timeout. The
-    /// same transaction may succeed when retried.
+    /// same transaction may succeed if it is retried.
     Conflict = "conflict", "conflict", "conflict", "conflicts";
     /// A duplicate key.
     Duplicate = "duplicate", "duplicate key", "duplicate key", "duplicate keys";
@@ -67,15 +67,15 @@ kinds! {
     /// The server has reached its connection limit.
     Connections = "connections", "too many connections",
         "refused connection", "refused connections";
-    /// The server refuses this session: no access, no privilege, read-only, or a cluster node that
-    /// accepts no statements.
+    /// The server refuses this session: it has no access or privilege, the server is read-only, or
+    /// the node of a cluster accepts no statements.
     Refused = "refused", "refused", "refusal", "refusals";
     /// The table does not exist.
     NoTable = "no_table", "missing table", "missing table", "missing tables";
     /// A table or an index with this name already exists.
     TableExists = "table_exists", "table already exists", "existing table", "existing tables";
-    /// The server connection does not know the session's prepared statement: a proxy assigns each
-    /// transaction to a different server connection.
+    /// The server's connection does not know the session's prepared statement, because a proxy
+    /// assigns each transaction to another server connection.
     Prepared = "prepared", "prepared statement lost",
         "lost prepared statement", "lost prepared statements";
     /// The statement is wrong: a syntax error, an unknown name, an invalid value.
@@ -111,11 +111,11 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// At most this many bytes of a server's text are kept in an error.
+/// How many bytes of a server's text an error keeps at most.
 pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
 
-/// A server's text for an error. Invalid UTF-8 is replaced. A text that is too long is cut at the
-/// end of a character, never within a secret, and marked as cut.
+/// The text of a server for an error. Replaces invalid UTF-8. Cuts a text that is too long at the
+/// end of a character, never within a secret, and marks it as cut.
 pub fn error_text(text: &[u8]) -> String {
     let Some(head) = text.get(..ERROR_TEXT_BYTES_MAX) else {
         return String::from_utf8_lossy(text).into_owned();
@@ -124,7 +124,7 @@ pub fn error_text(text: &[u8]) -> String {
         return String::from_utf8_lossy(text).into_owned();
     }
     let head = &head[..redact::cut_at(text, ERROR_TEXT_BYTES_MAX)];
-    // A character has at most four bytes: drop the beginning of one that was cut.
+    // A character has at most four bytes: drop the first bytes of one that was cut.
     let cut = (1..4)
         .filter_map(|back| head.len().checked_sub(back))
         .find(|at| head[*at] & 0xC0 != 0x80)
@@ -137,17 +137,17 @@ pub fn error_text(text: &[u8]) -> String {
 /// An error of a database operation. Never contains a secret.
 #[derive(Clone, Debug)]
 pub struct DbError {
-    /// Its kind.
+    /// The kind of the error.
     pub kind: ErrorKind,
-    /// The kind was derived from the server's message, because its code is ambiguous.
+    /// Whether the kind was derived from the server's message, because the code is ambiguous.
     pub kind_by_words: bool,
-    /// The connection ended with this error.
+    /// Whether the connection ended with this error.
     pub ends_connection: bool,
     /// MySQL's errno or SQLite's extended result code; 0 for PostgreSQL.
     pub code: i32,
-    /// The five-character SQLSTATE; `HY000` where the server gave none, empty for misuse.
+    /// The five-character SQLSTATE. `HY000` if the server gave none, and empty for misuse.
     pub sqlstate: String,
-    /// The server's message if it sent one.
+    /// The server's message, if it has sent one.
     pub message: String,
 }
 
@@ -184,7 +184,7 @@ impl DbError {
         }
     }
 
-    /// The same for an error that ended the connection: the kind `Other` becomes `Lost`.
+    /// The same error as one that ended the connection. The kind `Other` becomes `Lost`.
     #[must_use]
     pub fn at_the_end(mut self) -> Self {
         self.ends_connection = true;
@@ -200,8 +200,8 @@ impl DbError {
         self.ends_connection && !matches!(self.kind, ErrorKind::Protocol | ErrorKind::TooLarge)
     }
 
-    /// The key under which errors are counted: the errno, else the SQLSTATE, and the kind if the
-    /// code does not identify it.
+    /// The key under which errors are counted: the errno or else the SQLSTATE, and the kind as well
+    /// if the code does not identify it.
     pub fn key(&self) -> String {
         let key = match self.code {
             0 if self.sqlstate.is_empty() => return self.kind.name().to_owned(),
@@ -280,13 +280,14 @@ mod tests {
             assert!(text.starts_with(kept) && kept.len() > max - 4, "{kept:?}");
             assert_eq!(mark, format!("{} more bytes cut]", text.len() - kept.len()));
         }
-        // A secret across the cut must go entirely: its beginning alone would not be found later.
+        // A secret that is cut must be removed entirely, because its beginning alone would not be
+        // found later.
         let secret = "l0ng-Secret-4711";
         redact::learn(&crate::Secret::new(secret.to_owned()), &[]);
         let cut =
             error_text(format!("{}{secret}{}", "x".repeat(max - 3), "y".repeat(99)).as_bytes());
         assert!(!cut.contains("l0n") && cut.starts_with("xxx"), "{cut}");
-        // Invalid UTF-8 must not make the cut shorter.
+        // Invalid UTF-8 must not make the text shorter.
         let cut = error_text(&vec![0x80; max + 5]);
         assert!(cut.ends_with("[5 more bytes cut]"), "{cut}");
     }

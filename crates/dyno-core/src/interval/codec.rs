@@ -1,5 +1,6 @@
-//! Histograms as text: HdrHistogram's V2 format, deflated, in base64; the empty string for an empty
-//! one. Input is untrusted: reading takes no more memory than a latency histogram.
+//! Histograms as text: HdrHistogram's V2 format, deflated and in base64, or the empty string for an
+//! empty histogram. Input is not trusted: reading it takes no more memory than a latency histogram
+//! does.
 
 use std::io::Read as _;
 
@@ -14,8 +15,8 @@ use serde::{Deserialize as _, Deserializer, Serializer};
 
 use super::{LATENCY_NS_MAX, latency_histogram};
 
-/// The longest serialised histogram: all counts of three digits over 64 bits, at most nine bytes
-/// each.
+/// The longest serialised histogram in bytes: all counts of three digits over 64 bits, with at most
+/// nine bytes each.
 const BYTES_MAX: usize = 9 * 64 * 1024;
 /// The header before the counts: cookie, length, offset, digits, bounds and a ratio.
 const HEAD_BYTES: usize = 40;
@@ -47,7 +48,8 @@ pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogr
         return Ok(read);
     }
     let mut histogram = latency_histogram();
-    // Its values must fit the bounds of latency histograms, whatever its own bounds are.
+    // The values must fit the bounds of latency histograms, whatever the histogram's own bounds
+    // are.
     histogram
         .add(read)
         .map_err(|error| D::Error::custom(format!("a histogram of latencies: {error}")))?;
@@ -68,7 +70,7 @@ fn any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Histogram<u6
         .map_err(|error| D::Error::custom(format!("a histogram: {error}")))
 }
 
-/// The histogram's bytes. The size that they declare is checked against their actual size.
+/// The bytes of the histogram. Checks the size that they declare against their actual size.
 fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let word = |bytes: &[u8], at: usize| {
         let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());

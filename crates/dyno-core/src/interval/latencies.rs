@@ -10,7 +10,7 @@ pub trait Distribution: Sized {
     /// An empty histogram.
     fn empty() -> Self;
 
-    /// An empty histogram that may never get samples.
+    /// An empty histogram that may never get any samples.
     fn unused() -> Self;
 
     /// Number of samples.
@@ -19,16 +19,16 @@ pub trait Distribution: Sized {
     /// Adds all samples to a histogram with latency bounds.
     fn add_to(&self, sum: &mut Histogram<u64>);
 
-    /// Serialises it in its own form.
+    /// Serialises the histogram in its own form.
     ///
     /// # Errors
     /// Those of the serialiser.
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
-    /// Deserialises it from untrusted input.
+    /// Deserialises a histogram from input that is not trusted.
     ///
     /// # Errors
-    /// Invalid input, or one that takes more memory than a latency histogram.
+    /// The input is invalid, or takes more memory than a latency histogram.
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
@@ -63,12 +63,12 @@ impl Distribution for Histogram<u64> {
 fn unused_histogram() -> Histogram<u64> {
     #[allow(clippy::expect_used)] // constant bounds, which the crate accepts
     let mut histogram = Histogram::new_with_bounds(1, 2, 3).expect("constant bounds are valid");
-    // So that other histograms can be added to it.
+    // Let it grow when other histograms are added.
     histogram.auto(true);
     histogram
 }
 
-/// Gives a histogram its bounds before the first value is recorded.
+/// Gives a histogram its bounds before it records its first value.
 #[inline]
 fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
     if histogram.high() < LATENCY_NS_MAX {
@@ -80,7 +80,7 @@ fn bounded(histogram: &mut Histogram<u64>) -> &mut Histogram<u64> {
 #[cold]
 fn give_bounds(histogram: &mut Histogram<u64>) {
     let mut full = latency_histogram();
-    // The bounds fit every value of the other one.
+    // The bounds fit every value of the other histogram.
     let _ = full.add(&*histogram);
     *histogram = full;
 }
@@ -92,11 +92,11 @@ pub type Latencies = LatenciesOf<Histogram<u64>>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound = "H: Distribution")]
 pub struct LatenciesOf<H> {
-    /// Start to end.
+    /// From the start to the end.
     #[serde(with = "form")]
     pub service: H,
-    /// Scheduled start to end. Empty in a closed loop, where it equals `service`; it takes little
-    /// memory then.
+    /// From the scheduled start to the end. Empty in a closed loop, where it would equal `service`,
+    /// and takes little memory then.
     #[serde(with = "form::unused")]
     pub response: H,
     /// The exact sum of service times.
@@ -111,7 +111,7 @@ pub struct LatenciesOf<H> {
     pub response_ns_min: u64,
     /// The exact largest response time.
     pub response_ns_max: u64,
-    /// Number of latencies beyond the histogram's bound.
+    /// How many latencies are beyond the bound of the histogram.
     pub clipped: u64,
 }
 
@@ -151,9 +151,9 @@ impl Latencies {
         self.response_ns_max = self.response_ns_max.max(ns);
     }
 
-    /// Adds another's records.
+    /// Adds what another one has recorded.
     pub fn merge<H: Distribution>(&mut self, other: &LatenciesOf<H>) {
-        // Skip empty histograms: walking through one takes as long as an event.
+        // Skip empty histograms, because going through one takes as long as an event.
         if other.service.samples() > 0 {
             other.service.add_to(&mut self.service);
         }
@@ -169,7 +169,7 @@ impl Latencies {
         self.clipped += other.clipped;
     }
 
-    /// Clears everything, keeping the memory.
+    /// Clears everything but keeps the memory.
     pub fn clear(&mut self) {
         if !self.service.is_empty() {
             self.service.reset();

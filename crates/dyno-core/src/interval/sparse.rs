@@ -1,8 +1,9 @@
-//! Sparse histograms, which keep only nonzero counts: enough for data that is sent and added once.
+//! Sparse histograms, which keep only counts that are not zero. That is enough for data that is
+//! sent and added up once.
 //!
-//! As text: the number of empty slots before each count, then the count, in base64 digits of five
-//! bits each, lowest first; all digits but the last have the sixth bit set (the VLQ of source maps,
-//! without a sign). The text of a histogram is unique.
+//! As text: the number of empty slots before each count, and then the count. Both are in base64
+//! digits of five bits each, lowest first. All digits but the last have the sixth bit set (the VLQ
+//! of source maps, without a sign). Each histogram has exactly one text.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use super::{
     SparseInterval,
 };
 
-/// Values below this have one slot each; from there on, each power of two has half as many.
+/// Values below this have a slot each. After that, each power of two has half as many slots.
 const SUB_BUCKETS: u64 = 2048;
 const HALF: u64 = SUB_BUCKETS / 2;
 /// The slots of a latency histogram: up to the power of two that contains the longest latency.
@@ -42,7 +43,7 @@ const VALUES: [u8; 256] = {
 /// A latency histogram as its nonzero counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparseHistogram {
-    /// Slots with their nonzero counts, sorted by slot.
+    /// The slots with counts that are not zero, sorted by slot.
     counts: Vec<(u32, u64)>,
     samples: u64,
 }

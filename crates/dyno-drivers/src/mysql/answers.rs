@@ -1,5 +1,5 @@
-//! Server answers, packet by packet. Rows and definitions are skipped by their lengths; rows are
-//! copied once, unparsed.
+//! Reads the server's answers packet by packet. Rows and definitions are skipped by their lengths,
+//! and rows are copied once without parsing them.
 
 use dyno_core::db::{ErrorKind, OutcomeKind};
 
@@ -15,31 +15,31 @@ use crate::channel::Next;
 /// The most columns a result can have; MySQL allows 4,096.
 const COLUMNS_MAX: u64 = 0xFFFF;
 
-/// The most packets of one row: a server allows rows of 1 GiB.
+/// The most packets of a row, because a server permits rows of 1 GiB.
 const ROW_PACKETS_MAX: u8 = 65;
 
-/// How reading continues.
+/// How to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// With the next packet.
+    /// Read the next packet.
     Continue,
-    /// When more has arrived.
+    /// Wait for more input.
     Input,
-    /// Stop: the operation has ended.
+    /// Stop, because the operation has ended.
     Finished,
     /// Start TLS.
     StartTls,
 }
 
 impl Mysql {
-    /// Reads a result set that arrived whole, the usual case, in one pass. Returns the bytes
-    /// consumed, or `None` if it is anything else; its packets are then read one by one.
+    /// Reads in one pass a result set that arrived whole, which is the usual case. Returns the
+    /// bytes consumed, or `None` for anything else, whose packets are then read one by one.
     #[inline]
     pub(super) fn whole_result(&mut self, input: &[u8]) -> Option<usize> {
         if !self.is_usual() {
             return None;
         }
-        // XORed with this, a header with the expected number is a length, any other is too large.
+        // XORed with this, a header with the expected number is a length. Others are too large.
         let mut number = u32::from(self.sequence) << 24;
         let mut payload = |rest: &mut &[u8]| {
             let (header, after) = rest.split_first_chunk::<HEADER>()?;
@@ -113,7 +113,7 @@ impl Mysql {
         self.state = State::Idle;
     }
 
-    /// Checks an unusual row; `definitions` begins with the column definitions.
+    /// Checks a row of an unusual form. `definitions` starts with the column definitions.
     fn check(&mut self, row: &[u8], definitions: &[u8]) -> Result<(), Malformed> {
         if self.binary && !self.result.is_defined() {
             self.result.define_all(definitions)?;
@@ -128,13 +128,13 @@ impl Mysql {
         self.state == State::Header && !needs_all
     }
 
-    /// Whether column names are kept: for text results only.
+    /// Whether to keep the names of columns, which only text results need.
     #[inline]
     fn wants_names(&self) -> bool {
         self.names.is_some() && !self.binary
     }
 
-    /// Reads all whole packets.
+    /// Reads all packets that have arrived completely.
     #[inline(never)]
     pub(super) fn read(
         &mut self,
@@ -172,7 +172,7 @@ impl Mysql {
 
     /// Reads one packet that is neither a column's definition nor a row.
     fn packet(&mut self, packet: Packet<'_>, output: &mut Vec<u8>) -> Result<Step, Malformed> {
-        // Servers that shut down or end an idle connection send their error with an unexpected
+        // A server that shuts down, or ends an idle connection, sends its error with an unexpected
         // number.
         if packet.sequence != self.sequence && !errors::is_error(packet.payload) {
             return Err(Malformed("a packet is out of order"));
@@ -219,7 +219,7 @@ impl Mysql {
         }
     }
 
-    /// The first packet of an answer.
+    /// Handles the first packet of an answer.
     #[inline]
     fn header(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         let mut reader = Reader::new(payload);
@@ -263,7 +263,7 @@ impl Mysql {
         }
     }
 
-    /// An error packet ends a request.
+    /// Handles an error packet, which ends a request.
     #[cold]
     fn failed(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         let error = errors::server_error(payload)?;
@@ -279,7 +279,7 @@ impl Mysql {
         self.finish(output)
     }
 
-    /// A result or its error is complete.
+    /// Handles the end of a result, or of its error.
     #[inline]
     fn finish(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if self.rest.is_some() {
@@ -293,7 +293,7 @@ impl Mysql {
         Ok(Step::Finished)
     }
 
-    /// Unread results of an earlier execution come first.
+    /// First reads the rest of an earlier execution's results.
     #[cold]
     fn begin_rest(&mut self) {
         if let Some(rest) = self.rest.as_mut().filter(|rest| rest.answer.is_none()) {
@@ -303,7 +303,7 @@ impl Mysql {
         }
     }
 
-    /// One of them is complete. The answer follows the last one.
+    /// Handles the end of one of these results. The answer follows the last one.
     #[cold]
     fn pass_rest(&mut self) -> Step {
         self.result.clear();
@@ -316,7 +316,7 @@ impl Mysql {
         Step::Continue
     }
 
-    /// The server asks for a local file: only the rows of a bulk load are ever sent.
+    /// Handles the server's request for a local file. Only the rows of a bulk load are ever sent.
     #[cold]
     fn local_infile(&mut self, name: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if let Some(bulk) = &mut self.bulk
@@ -341,7 +341,7 @@ impl Mysql {
         self.set_failed(error);
     }
 
-    /// The response to a prepare.
+    /// Handles the answer to a prepare.
     fn prepared(&mut self, payload: &[u8], output: &mut Vec<u8>) -> Result<Step, Malformed> {
         if errors::is_error(payload) {
             return self.failed(payload, output);
@@ -364,7 +364,7 @@ impl Mysql {
         Ok(Step::Continue)
     }
 
-    /// Skips definitions by their length; only those of binary rows are parsed.
+    /// Skips definitions by their length. Only those of binary rows are parsed.
     #[inline]
     fn skip_definitions(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Malformed> {
         while self.definitions > 0 {
@@ -411,7 +411,7 @@ impl Mysql {
         Ok(Step::Finished)
     }
 
-    /// Keeps rows unparsed, up to the packet that ends them.
+    /// Keeps rows without parsing them, up to the packet that ends them.
     #[inline]
     fn rows(
         &mut self,

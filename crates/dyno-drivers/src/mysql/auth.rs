@@ -1,4 +1,4 @@
-//! Responses to a server's challenge, by authentication plugin.
+//! Answers a server's challenge for each authentication plugin.
 
 use curve25519_dalek::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
@@ -12,18 +12,19 @@ use super::rsa;
 pub(super) enum Plugin {
     /// `mysql_native_password`: SHA-1.
     Native,
-    /// `caching_sha2_password`: SHA-256, with a full exchange when the server has no cached hash.
+    /// `caching_sha2_password`: SHA-256, with a full exchange if the server has not cached the
+    /// hash.
     CachingSha2,
     /// `sha256_password`: always the full exchange.
     Sha256,
     /// `client_ed25519`: MariaDB's signature scheme.
     Ed25519,
-    /// `mysql_clear_password`: the password in the clear.
+    /// `mysql_clear_password`: the password in clear text.
     Clear,
 }
 
 impl Plugin {
-    /// Finds a plugin by the server's name for it.
+    /// Finds a plugin by the name that the server uses.
     pub(super) fn by_name(name: &[u8]) -> Option<Self> {
         let plugins = [
             Self::Native,
@@ -84,9 +85,9 @@ pub(super) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     [commitment.to_bytes(), response.to_bytes()].concat()
 }
 
-/// The password as a zero-terminated string, for channels that others cannot read.
+/// The password as a zero-terminated string, for channels that nobody else can read.
 pub(super) fn clear(password: &[u8]) -> Zeroizing<Vec<u8>> {
-    // Full capacity, so that a reallocation leaves no copy behind.
+    // Allocate the full capacity, so that no reallocation leaves a copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(password.len() + 1));
     bytes.extend_from_slice(password);
     bytes.push(0);
@@ -97,7 +98,7 @@ pub(super) fn clear(password: &[u8]) -> Zeroizing<Vec<u8>> {
 /// repeated nonce, under RSA-OAEP.
 ///
 /// # Errors
-/// An invalid key, or a password too long for it.
+/// The key is invalid, or too short for the password.
 pub(super) fn encrypted(
     password: &[u8],
     nonce: &[u8],

@@ -1,4 +1,4 @@
-//! The server's side of conversations, for tests, and a client to play them against.
+//! The server's side of conversations, for tests, and a client that takes the other side.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub(super) fn column(kind: u8) -> Vec<u8> {
     [&names[..], &fixed].concat()
 }
 
-/// The connection, as a channel would drive it.
+/// A connection that is driven as by a channel.
 pub(super) struct Client {
     pub protocol: Mysql,
     pub partial: Vec<u8>,
@@ -112,8 +112,8 @@ impl Client {
         received.next
     }
 
-    /// Performs an operation, with the answer cut into pieces of these lengths in turn. Returns
-    /// everything a caller can see.
+    /// Performs an operation. The answer arrives in pieces of these lengths in turn. Returns
+    /// everything that a caller can see.
     pub(super) fn perform(
         &mut self,
         operation: &Request,
@@ -145,7 +145,7 @@ impl Client {
                     .tls_established("TLSv1.3", None, &mut self.output),
             }
         }
-        // Bytes after the answer stay for the next operation.
+        // Bytes after the answer are kept for the next operation.
         self.partial.extend_from_slice(rest);
         self.describe(submitted)
     }
@@ -188,7 +188,7 @@ pub(super) enum Request {
     Load,
 }
 
-/// A valid conversation with a server of these capabilities: operations and their answers.
+/// A valid conversation with a server that has these capabilities: operations and their answers.
 pub(super) fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
     let columns = [column(8), column(253), column(12)];
     let [a, b, c] = columns.each_ref().map(|column| &column[..]);
@@ -199,7 +199,7 @@ pub(super) fn conversation(capabilities: u32) -> Vec<(Request, Vec<u8>)> {
     let prepared: &[u8] = &[0, 9, 0, 0, 0, 3, 0, 1, 0, 0, 0, 0];
     let deprecated = capabilities & c::DEPRECATE_EOF != 0;
     let answer = |parts: &[&[u8]]| {
-        // Servers without DEPRECATE_EOF end definitions and rows by EOF packets.
+        // A server without DEPRECATE_EOF ends definitions and rows with EOF packets.
         let mut all = Vec::new();
         for part in parts {
             match *part {

@@ -1,4 +1,4 @@
-//! From a connected socket to a ready connection: greeting, TLS, authentication.
+//! Turns a connected socket into a ready connection: greeting, TLS, authentication.
 
 use std::sync::Arc;
 
@@ -25,19 +25,19 @@ pub struct MysqlOptions {
     pub database: String,
     /// Whether an UPDATE counts the rows found instead of the rows changed.
     pub found_rows: bool,
-    /// The TLS mode. The server never says that it requires TLS, so `Allow` stays in the clear;
-    /// `Prefer` stays in the clear on a UNIX socket, as MySQL's own clients do.
+    /// The TLS mode. The server never says that it requires TLS, so `Allow` does not encrypt.
+    /// `Prefer` does not encrypt on a UNIX socket, like MySQL's own clients.
     pub tls: TlsMode,
-    /// Whether bulk loads may use LOAD DATA LOCAL INFILE. No file is ever read for it.
+    /// Whether bulk loads may use LOAD DATA LOCAL INFILE. Dyno never reads a file for it.
     pub local_infile: bool,
-    /// Whether the socket is a UNIX socket, which others cannot read.
+    /// Whether the socket is a UNIX socket, which nobody else can read.
     pub unix_socket: bool,
     /// Whether the server may receive a password in readable form.
     pub disclosure: Disclosure,
-    /// The server's RSA key in PEM, to encrypt a password on a connection without TLS: only that
-    /// server can decrypt it.
+    /// The server's RSA key in PEM. It encrypts a password on a connection without TLS, so that
+    /// only this server can decrypt it.
     pub server_public_key: Option<Arc<[u8]>>,
-    /// Connection attributes for the server's tables.
+    /// Connection attributes that the server shows in its tables.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -64,7 +64,7 @@ impl Default for MysqlOptions {
     }
 }
 
-/// How a handshake continues.
+/// How to continue a handshake.
 #[derive(Debug)]
 pub(super) enum Progress {
     /// Wait for the server.
@@ -93,14 +93,14 @@ impl From<Malformed> for Stop {
 pub(super) struct Handshake {
     options: Arc<MysqlOptions>,
     stage: Stage,
-    /// The capabilities that both sides have.
+    /// The capabilities that the server and the client have in common.
     capabilities: u32,
     server_capabilities: u32,
     collation: u8,
     plugin: Plugin,
     nonce: Vec<u8>,
     tls: bool,
-    /// The client asked the server for its RSA key.
+    /// Whether the client has asked the server for its RSA key.
     key_asked: bool,
     rounds: u32,
     server: ServerInfo,
@@ -113,7 +113,7 @@ enum Stage {
     Authentication,
 }
 
-/// The most messages of a server in an authentication; no known plugin needs as many.
+/// The most messages that a server may send in an authentication. No known plugin needs as many.
 const ROUNDS_MAX: u32 = 16;
 const COLLATION_UTF8MB4_GENERAL_CI: u8 = 45;
 const COLLATION_UTF8MB4_0900_AI_CI: u8 = 255;
@@ -140,7 +140,7 @@ impl Handshake {
         }
     }
 
-    /// The capabilities that both sides have; final once the greeting has been read.
+    /// The capabilities that both sides have. Final once the greeting was read.
     pub(super) fn capabilities(&self) -> u32 {
         self.capabilities
     }
@@ -150,10 +150,10 @@ impl Handshake {
         self.server
     }
 
-    /// Handles a packet of the server.
+    /// Handles a packet from the server.
     ///
     /// # Errors
-    /// A packet that the protocol does not allow.
+    /// The protocol does not permit this packet.
     pub(super) fn packet(
         &mut self,
         packet: Packet<'_>,
@@ -177,8 +177,8 @@ impl Handshake {
         }
     }
 
-    /// TLS is established: appends the answer to the greeting. Returns the sequence number of the
-    /// server's next packet.
+    /// Handles the end of the TLS handshake: appends the answer to the greeting. Returns the
+    /// sequence number of the server's next packet.
     pub(super) fn tls_established(&mut self, version: &str, output: &mut Vec<u8>) -> u8 {
         self.tls = true;
         self.server.tls = Some(version.to_owned());
@@ -203,9 +203,9 @@ impl Handshake {
         self.describe(&greeting);
         self.capabilities = greeting.capabilities & self.wanted();
         self.nonce = greeting.nonce;
-        // For an unknown plugin, an answer for another one makes the server name the one that the
-        // user needs. The same is done if the password itself would have to be sent before it is
-        // known that this user needs it.
+        // If the plugin is unknown, an answer for another one makes the server name the one that
+        // the user needs. This also avoids sending the password itself before it is known that
+        // this user needs it.
         self.plugin = match Plugin::by_name(&greeting.plugin) {
             Some(Plugin::Clear | Plugin::Sha256) | None => Plugin::Native,
             Some(plugin) => plugin,
@@ -225,7 +225,7 @@ impl Handshake {
     fn describe(&mut self, greeting: &Greeting) {
         let version = String::from_utf8_lossy(&greeting.version).into_owned();
         let mariadb = version.contains("MariaDB");
-        // MariaDB prefixes a version that old replicas understand.
+        // MariaDB puts a version that old replicas understand before the real one.
         let own = version.strip_prefix("5.5.5-").filter(|_| mariadb);
         let own = own.unwrap_or(&version);
         self.server.version = redact::known(own).unwrap_or_else(|| own.to_owned());
@@ -278,7 +278,7 @@ impl Handshake {
         }
     }
 
-    /// The common beginning of a TLS request and an answer to the greeting.
+    /// Appends the common beginning of a TLS request and an answer to the greeting.
     fn put_preamble(&self, output: &mut Vec<u8>) {
         output.extend_from_slice(&self.capabilities.to_le_bytes());
         output.extend_from_slice(&(1_u32 << 30).to_le_bytes());
@@ -286,7 +286,7 @@ impl Handshake {
         output.extend_from_slice(&[0; 23]);
     }
 
-    /// The answer to the greeting.
+    /// Appends the answer to the greeting.
     fn respond(&mut self, sequence: u8, output: &mut Vec<u8>) {
         self.stage = Stage::Authentication;
         let start = wire::begin(output);
@@ -296,7 +296,7 @@ impl Handshake {
         if self.capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
             wire::put_lenenc_bytes(output, &answer);
         } else {
-            // Only a clear password could be longer, and that needs a switch.
+            // Only a password in clear text could be longer, and that needs a switch of the plugin.
             let answer = if answer.len() < 256 { &answer[..] } else { &[] };
             output.push(answer.len() as u8);
             output.extend_from_slice(answer);
@@ -323,7 +323,7 @@ impl Handshake {
         password.map_or(&[], |secret| secret.expose().as_bytes())
     }
 
-    /// Whether nobody in between can read the connection. Says nothing about the server's identity.
+    /// Whether nobody in between can read the connection, whoever the server is.
     fn is_secure(&self) -> bool {
         self.tls || self.options.unix_socket
     }
@@ -331,7 +331,7 @@ impl Handshake {
     /// Whether the password may be sent to the server in readable form.
     ///
     /// # Errors
-    /// The refusal, if `plugin` would disclose it.
+    /// The refusal to disclose the password to `plugin`.
     fn may_disclose(&self, plugin: Plugin) -> Result<(), Stop> {
         let local = self.options.unix_socket;
         if local || self.password().is_empty() || self.options.disclosure.is_permitted(self.tls) {
@@ -350,7 +350,7 @@ impl Handshake {
         Err(Stop::Refused(error))
     }
 
-    /// The plugin's first answer.
+    /// The first answer of the plugin.
     fn answer(&self) -> Zeroizing<Vec<u8>> {
         let (password, nonce) = (self.password(), &self.nonce[..]);
         if password.is_empty() && self.plugin != Plugin::Ed25519 && self.plugin != Plugin::Clear {
@@ -360,7 +360,7 @@ impl Handshake {
             Plugin::Native => Zeroizing::new(auth::native(password, nonce)),
             Plugin::CachingSha2 => Zeroizing::new(auth::caching_sha2(password, nonce)),
             Plugin::Ed25519 => Zeroizing::new(auth::ed25519(password, nonce)),
-            // The plugin's server side does not trust UNIX sockets.
+            // The server's side of this plugin does not trust UNIX sockets.
             Plugin::Sha256 if !self.tls => Zeroizing::new(vec![SHA256_KEY_REQUEST]),
             Plugin::Sha256 | Plugin::Clear => auth::clear(password),
         }
@@ -399,7 +399,7 @@ impl Handshake {
         Ok(Progress::Wait)
     }
 
-    /// The server wants another plugin.
+    /// Switches to the plugin that the server asks for.
     fn switch(&mut self, payload: &[u8]) -> Result<(), Stop> {
         let mut reader = Reader::new(payload);
         let name = reader.nul_bytes()?;
@@ -408,14 +408,14 @@ impl Handshake {
         let nonce = reader.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
         if plugin == Plugin::Ed25519 {
-            // Ed25519's nonce has 32 bytes, and the last may be zero.
+            // The nonce of Ed25519 has 32 bytes, of which the last may be zero.
             self.nonce = nonce.get(..32).unwrap_or(nonce).to_vec();
         }
         self.plugin = plugin;
         Ok(())
     }
 
-    /// The plugin's exchange goes on.
+    /// Continues the exchange of the plugin.
     fn more_data(
         &mut self,
         data: &[u8],
@@ -434,7 +434,7 @@ impl Handshake {
         Ok(Progress::Wait)
     }
 
-    /// The server has no cached hash to check an answer with and asks for the password.
+    /// Sends the password, because the server has no cached hash to check an answer with.
     fn full(&mut self, sequence: u8, output: &mut Vec<u8>) -> Result<(), Stop> {
         if let Some(key) = self.options.server_public_key.as_deref()
             && !self.is_secure()
@@ -461,7 +461,7 @@ impl Handshake {
         })
     }
 
-    /// Adds a hint to the server's refusal.
+    /// Adds a hint to the refusal of the server.
     fn explain(&self, mut error: DbError) -> DbError {
         const INSECURE_TRANSPORT: i32 = 3159;
         const ACCESS_DENIED: i32 = 1045;
@@ -486,7 +486,7 @@ fn refuse_plugin(name: &str) -> Stop {
     Stop::Refused(error)
 }
 
-/// Appends a zero-terminated string; a zero inside would end it early.
+/// Appends a zero-terminated string, which a zero inside would end early.
 fn put_nul_bytes(output: &mut Vec<u8>, bytes: &[u8]) {
     output.extend(bytes.iter().copied().filter(|&byte| byte != 0));
     output.push(0);

@@ -1,4 +1,4 @@
-//! Errors: the server's, and the client's under the numbers of MySQL's client library, so that
+//! The server's errors, and the client's, which have the numbers of MySQL's client library, so that
 //! lists of error numbers keep their meaning.
 
 use dyno_core::db::{DbError, ErrorKind, error_text};
@@ -33,8 +33,9 @@ pub(super) const PLUGIN_REFUSED: i32 = 2061;
 /// The server asked for a local file that must not be sent.
 pub(super) const LOCAL_FILE_REFUSED: i32 = 2068;
 
-/// The server's errors that mean that LOAD DATA LOCAL is not available: MySQL before 8.0 (and
-/// MariaDB), MySQL, MariaDB, and "not supported yet" of servers that only speak the protocol.
+/// The errors that mean that LOAD DATA LOCAL is not available: those of MySQL before 8.0 and
+/// MariaDB, of MySQL, and of MariaDB, and "not supported yet" of servers that only speak the
+/// protocol.
 pub(super) const NO_LOCAL_INFILE: [i32; 4] = [1148, 3948, 4166, 1235];
 
 /// The server's error for bytes that are not text in the character set of a LOAD DATA. MySQL
@@ -52,7 +53,7 @@ pub(super) fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
     let mut reader = Reader::new(payload);
     reader.u8()?;
     let code = reader.u16()?;
-    // Before the handshake ends, errors may come without a state.
+    // Before the end of the handshake, errors may have no state.
     let (state, message) = match reader.rest() {
         [b'#', rest @ ..] => rest
             .split_at_checked(5)
@@ -62,7 +63,7 @@ pub(super) fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
     let (code, message) = (i32::from(code), error_text(message));
     let sqlstate = String::from_utf8_lossy(state).into_owned();
     let kind = kind(code, &sqlstate);
-    // One number covers all errors of the file system.
+    // A single number covers all errors of the file system.
     let kind_by_words = kind == ErrorKind::Other && says_full(&message);
     let kind = if kind_by_words { ErrorKind::Full } else { kind };
     Ok(DbError {
@@ -73,7 +74,7 @@ pub(super) fn server_error(payload: &[u8]) -> Result<DbError, Malformed> {
     })
 }
 
-/// The kind of a server's error: by its number, else by the class of its state.
+/// The kind of a server's error, from its number or else from the class of its state.
 pub(super) fn kind(code: i32, sqlstate: &str) -> ErrorKind {
     match by_number(code) {
         ErrorKind::Other => by_state(sqlstate),
@@ -145,7 +146,7 @@ pub(super) fn client_error(kind: ErrorKind, code: i32, message: impl Into<String
     }
 }
 
-/// The error for a protocol violation of the peer.
+/// The error for a violation of the protocol by the server.
 pub(super) fn malformed(what: Malformed) -> DbError {
     let message = format!("the server broke the MySQL protocol: {}", what.0);
     client_error(ErrorKind::Protocol, MALFORMED_PACKET, message)

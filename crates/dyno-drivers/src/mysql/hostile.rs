@@ -1,4 +1,4 @@
-//! Servers that ask for what they must not get, and servers that break off.
+//! Servers that ask for what they must not get, and servers that stop in the middle.
 
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Submitted};
 use dyno_core::target::TlsMode;
@@ -17,7 +17,7 @@ fn error(client: &Client) -> &DbError {
     client.protocol.outcome().error.as_ref().unwrap()
 }
 
-/// The answer to a load's first query.
+/// The answer to the first query of a load.
 fn settings() -> Vec<u8> {
     let [limit, mode] = [column(8), column(253)];
     packets(1, &[&[2], &limit, &mode, b"\x0816777216\0", END])
@@ -50,8 +50,8 @@ fn the_password_never_leaves_in_the_clear() {
     }
 }
 
-/// An unknown peer, a local one, one verified by TLS, and one that the user allows to learn the
-/// password.
+/// An unknown server, a local one, one that TLS has verified, and one that the user permits to read
+/// the password.
 fn peers() -> [Disclosure; 4] {
     let none = Disclosure::default();
     let (local, verified, allowed) = (true, true, true);
@@ -63,8 +63,8 @@ fn peers() -> [Disclosure; 4] {
     ]
 }
 
-/// Sends `says` to a client with these options after its first answer, with or without TLS. Returns
-/// the client with its output, and its next step.
+/// Sends `says` to a client with these options after its first answer, with TLS or without. Returns
+/// the client with its output, and how it continues.
 fn asked(options: &MysqlOptions, plugin: &str, tls: bool, says: &[u8]) -> (Client, Next) {
     let (flags, mode) = match tls {
         true => (CAPABILITIES | capability::SSL, TlsMode::Require),
@@ -123,7 +123,7 @@ fn the_password_goes_only_to_trusted_servers() {
                 let clear = tls || says.ends_with(&switch("mysql_clear_password"));
                 assert_eq!(contains(&client.output, b"secret\0"), clear, "{plugin}");
                 if !clear {
-                    // It asks for the key, and refuses an invalid one.
+                    // The client asks for the key, and refuses one that is invalid.
                     assert_eq!(client.output.len(), 5);
                     assert_eq!(client.feed(&packets(4, &[b"\x01no key"])), Next::Finished);
                     assert_eq!(error(&client).kind, ErrorKind::Unsupported);
@@ -134,7 +134,8 @@ fn the_password_goes_only_to_trusted_servers() {
     }
 }
 
-/// A key that the client did not ask for would be another way to get at the password.
+/// If the client accepted a key that it did not ask for, that would be another way to get the
+/// password.
 #[test]
 fn a_key_that_was_not_asked_for_is_refused() {
     for (plugin, disclosure) in [
@@ -153,7 +154,7 @@ fn a_key_that_was_not_asked_for_is_refused() {
     }
 }
 
-/// Only the owner of the key that the user configured can decrypt the password.
+/// Only the owner of the key that the user has configured can decrypt the password.
 #[test]
 fn a_key_that_the_user_names_is_used_and_no_other() {
     let options = MysqlOptions {
@@ -166,14 +167,14 @@ fn a_key_that_the_user_names_is_used_and_no_other() {
     ] {
         let (mut client, next) = asked(&options, plugin, false, &says);
         assert_eq!(next, Next::Input);
-        // A header and as many bytes as the key's modulus has.
+        // A header, and as many bytes as the modulus of the key has.
         assert_eq!(client.output.len(), 4 + 128, "{plugin}");
-        // The peer's own key comes too late.
+        // The server's own key comes too late.
         let theirs = [b"\x01", KEY].concat();
         client.output.clear();
         assert_eq!(client.feed(&packets(4, &[&theirs])), Next::Finished);
         assert_eq!(client.output.len(), 0);
-        // Under TLS the server takes the password in the clear, and the key proves nothing.
+        // With TLS, the server accepts the password in clear text, and the key proves nothing.
         let (client, next) = asked(&options, plugin, true, &says);
         assert_eq!((next, client.output.len()), (Next::Finished, 0), "{plugin}");
     }
@@ -192,7 +193,7 @@ fn an_empty_password_may_be_sent_in_the_clear() {
     }
 }
 
-/// An RSA key of 1024 bits, made for this test.
+/// An RSA key of 1024 bits that was created for this test.
 const KEY: &[u8] = b"-----BEGIN PUBLIC KEY-----\n\
     MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDkIu3/uvxVHee7iNC6oytwfQ3g\n\
     gC2tVNVUOPaHcj8aa5v4dzpJBGGnE8Log4NpJfFbPh/6grQKcEbSvr1ogslkD+45\n\
@@ -248,7 +249,7 @@ fn authentication_that_does_not_end_is_ended() {
     assert_eq!(error(&client).kind, ErrorKind::Protocol);
 }
 
-/// A client that began to load three rows.
+/// A client that has begun to load three rows.
 fn loading() -> Client {
     let mut client = Client::ready(CAPABILITIES);
     let submitted = client.protocol.bulk_load(load(3), &mut client.output);
@@ -321,7 +322,7 @@ fn a_load_without_autocommit_is_committed() {
     }
 }
 
-/// After an answer in the middle of the rows the fate of the rows under way is unknown.
+/// If an answer comes in the middle of the rows, it is unknown what happened to those already sent.
 #[test]
 fn an_answer_in_the_middle_of_a_load_ends_the_connection() {
     for (answer, kind) in [(ERROR, ErrorKind::Statement), (OK, ErrorKind::Protocol)] {
@@ -343,7 +344,7 @@ fn answers_out_of_order_are_refused() {
         (error(&client).code, error(&client).kind),
         (2027, ErrorKind::Protocol)
     );
-    // But a server that shuts down sends its error at any time.
+    // A server that shuts down may send its error at any time, however.
     let mut client = Client::ready(CAPABILITIES);
     let _ = client.protocol.query(b"SELECT", &mut client.output);
     assert_eq!(client.feed(&packets(0, &[ERROR])), Next::Finished);

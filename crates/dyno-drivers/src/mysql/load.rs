@@ -1,7 +1,7 @@
-//! Bulk loads: LOAD DATA LOCAL INFILE if the server takes it, else multi-row INSERTs.
+//! Bulk loads: LOAD DATA LOCAL INFILE if the server accepts it, or else multi-row INSERTs.
 //!
-//! Both are sequences of ordinary statements of a limited size, so that the size of a transaction
-//! does not depend on the table.
+//! Both are sequences of ordinary statements of limited size, so that the size of a transaction
+//! does not depend on that of the table.
 
 use dyno_core::bulk::{BulkFormat, BulkLoad};
 use dyno_core::db::{DbError, ErrorKind, OutcomeKind, Row, error_text};
@@ -11,13 +11,13 @@ use super::errors;
 use super::session::{Mysql, State};
 use super::wire::{self, Malformed};
 
-/// The name sent instead of a file's.
+/// The name that is sent in place of a file's.
 const FILE: &str = "dyno-rows";
 
 /// Bytes per packet of a LOAD DATA.
 const PACKET_BYTES: usize = 64 * 1024;
 
-/// Bytes per LOAD DATA, and so per transaction.
+/// Bytes per LOAD DATA, which is a transaction.
 const LOAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// Bytes per INSERT.
@@ -33,31 +33,32 @@ pub(super) struct Bulk {
     bytes: usize,
     /// Rows that the server has confirmed.
     loaded: u64,
-    /// The largest number of row bytes in one packet.
+    /// The most bytes of rows in a packet.
     packet_max: usize,
-    /// The session's SQL mode turns values that do not fit into errors.
+    /// Whether the session's SQL mode makes values that do not fit an error.
     strict: bool,
-    /// The session commits each statement. Servers do not report it reliably in their answers.
+    /// Whether the session commits each statement. Servers do not report this reliably in their
+    /// answers.
     autocommit: bool,
-    /// Use INSERTs for this load, whatever the server allows.
+    /// Whether to use INSERTs for this load, no matter what the server permits.
     inserts: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Querying the packet limit, the SQL mode and autocommit.
+    /// The packet limit, the SQL mode and autocommit are being queried.
     Settings,
-    /// LOAD DATA is sent; the server must ask for the rows.
+    /// LOAD DATA was sent, and the server must now ask for the rows.
     Announced,
     /// The rows are being sent.
     Sending,
-    /// The rows of a LOAD DATA are sent; `last` if it was the last statement.
+    /// The rows of a LOAD DATA were sent. `last` if it was the last statement.
     Sent { last: bool },
-    /// Querying the warnings of a LOAD DATA.
+    /// The warnings of a LOAD DATA are being queried.
     Warned { last: bool },
-    /// An INSERT is sent.
+    /// An INSERT was sent.
     Insert,
-    /// COMMIT is sent after a statement; `last` if it was the load's last one.
+    /// COMMIT was sent after a statement. `last` if that was the last one of the load.
     Commit { last: bool },
 }
 
@@ -80,7 +81,7 @@ impl Bulk {
 }
 
 impl Mysql {
-    /// Starts a bulk load by querying the settings it depends on.
+    /// Starts a bulk load. First queries the settings that it depends on.
     pub(super) fn bulk_begin(&mut self, load: BulkLoad, output: &mut Vec<u8>) {
         let inserts = load.rows.by_inserts();
         self.bulk = Some(Box::new(Bulk {
@@ -99,7 +100,7 @@ impl Mysql {
         });
     }
 
-    /// One of the load's statements has ended: starts the next, or ends the load.
+    /// Handles the end of one of the load's statements: starts the next one, or ends the load.
     pub(super) fn bulk_next(&mut self, output: &mut Vec<u8>) -> Result<Step, Malformed> {
         let Some(mut bulk) = self.bulk.take() else {
             return Ok(Step::Finished);
@@ -162,14 +163,15 @@ impl Mysql {
         };
         let limit = text(0).and_then(|text| text.parse::<usize>().ok());
         let limit = limit.ok_or(Malformed("max_allowed_packet is not a number"))?;
-        // Half of what the server takes, since the last row may exceed the requested size.
+        // Half of what the server accepts, because the last row may exceed the requested size.
         bulk.packet_max = limit / 2;
         bulk.autocommit = text(2) != Some("0");
         bulk.strict = text(1).is_some_and(|mode| mode.contains("STRICT_"));
         Ok(())
     }
 
-    /// LOAD DATA LOCAL turns errors into warnings: the load fails where an INSERT would have.
+    /// Makes the load fail where an INSERT would have failed, because LOAD DATA LOCAL turns errors
+    /// into warnings.
     fn judge(
         &mut self,
         bulk: Box<Bulk>,
@@ -216,7 +218,7 @@ impl Mysql {
         self.keep(bulk, last, output)
     }
 
-    /// Commits the loaded rows in a session without autocommit.
+    /// Commits the loaded rows if the session has no autocommit.
     fn keep(&mut self, mut bulk: Box<Bulk>, last: bool, output: &mut Vec<u8>) -> Step {
         if bulk.autocommit {
             return self.go_on(bulk, last, output);
@@ -309,8 +311,9 @@ impl Mysql {
         self.state = State::Header;
     }
 
-    /// The server answers before it has all rows. This can only be an error, and the fate of the
-    /// rows under way is unknown, so the connection is unusable.
+    /// Handles an answer that comes before the server has all rows. It can only be an error, and it
+    /// is unknown what happened to the rows already sent, so the connection cannot be used any
+    /// more.
     pub(super) fn interrupted(&mut self, payload: &[u8]) -> Result<Step, Malformed> {
         if !errors::is_error(payload) {
             return Err(Malformed("a load ended before all its rows"));

@@ -1,4 +1,4 @@
-//! Properties that hold for anything a server sends, however the network cuts it.
+//! Properties that hold for anything that a server sends, no matter how the network divides it.
 
 use dyno_core::db::{ErrorKind, OutcomeKind, Row};
 use proptest::collection::vec;
@@ -33,7 +33,7 @@ fn conversations_come_out_as_meant_and_alike_with_both_ways_of_ending_rows() {
     }
     let text = String::from_utf8_lossy(b"7abc2024-02-29 00:00:00").into_owned();
     let row = format!("{:?}", text.as_bytes());
-    // Text, binary, and the first of two results show the same row.
+    // Text, binary, and the first of two results must show the same row.
     for index in [2, 5, 6, 8] {
         assert!(new[index].contains(&row), "{}", new[index]);
     }
@@ -112,7 +112,7 @@ proptest! {
                 continue;
             }
             let outcome = client.protocol.outcome();
-            // An outcome has an error if and only if it failed.
+            // An outcome has an error if, and only if, it failed.
             prop_assert_eq!(outcome.kind == OutcomeKind::Failed, outcome.error.is_some());
             let error = outcome.error.as_ref();
             // A broken connection stays broken.
@@ -121,7 +121,8 @@ proptest! {
         }
     }
 
-    /// A row that was accepted on arrival can be read later, with as many fields as columns.
+    /// A row that was accepted on arrival can be read later, and has as many fields as there are
+    /// columns.
     #[test]
     fn no_rows_make_it_panic(
         bytes in vec(prop_oneof![any::<u8>(), 0..9_u8], 0..60),
@@ -142,7 +143,7 @@ proptest! {
             }
             let head: &[u8] = if binary { &[0, 0] } else { &[] };
             let bytes = [head, &bytes].concat();
-            // Most byte strings are not rows: also take the longest prefix that is one.
+            // Most byte strings are not rows, so also take the longest prefix that is one.
             let longest = (0..=bytes.len()).rev().find(|len| result.check(&bytes[..*len]).is_ok());
             for len in longest.into_iter().chain([bytes.len()]) {
                 let mut result = result_with(&result, &bytes[..len]);

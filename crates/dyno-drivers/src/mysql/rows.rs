@@ -1,4 +1,4 @@
-//! The rows of a result: kept as sent by the server, parsed on demand.
+//! The rows of a result, which are kept as the server has sent them, and parsed when they are read.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use dyno_core::db::Row;
 use super::values::{self, Column};
 use super::wire::{self, HEADER, Malformed, PACKET_MAX, Reader};
 
-/// The capacity of a connection's result buffer that is kept for the next result. Larger buffers
-/// are freed, so that thousands of connections do not each keep their largest.
+/// How much of a connection's result buffer is kept for the next result. Larger buffers are freed,
+/// so that thousands of connections do not all keep the largest they ever needed.
 const RETAINED_MAX: usize = 16 * 1024;
 
 /// The same limit for the columns of a binary result.
@@ -25,15 +25,15 @@ pub(super) struct ResultSet {
     fetched: u64,
     columns: u32,
     binary: bool,
-    /// The columns of a binary result, unless their packets precede the rows, unparsed.
+    /// The columns of a binary result, unless their packets are kept unparsed in front of the rows.
     definitions: Vec<Column>,
     unread: bool,
-    /// The start of the row of several packets that is arriving.
+    /// Where the row of several packets starts that is just arriving.
     long_row: usize,
 }
 
 /// Bytes that are kept until the next result. The memory stays initialised between results, so that
-/// keeping a small one is only a copy.
+/// keeping a small result is only a copy.
 #[derive(Clone, Default)]
 struct RetainedBytes {
     memory: Vec<u8>,
@@ -98,8 +98,8 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Checks a row against its columns on arrival, so that reading it later cannot fail: most rows
-    /// are counted and never read.
+    /// Checks a row against its columns when it arrives, so that reading it later cannot fail. Most
+    /// rows are counted and never read.
     #[inline]
     pub(super) fn check(&self, payload: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(payload);
@@ -157,19 +157,19 @@ impl ResultSet {
         self.bytes.append(packets);
     }
 
-    /// Another row begins with one of the packets.
+    /// Counts a row, which starts with one of the packets.
     #[inline]
     pub(super) fn count_row(&mut self) {
         self.rows += 1;
     }
 
-    /// A row of several packets begins this number of bytes after the kept ones.
+    /// A row of several packets starts this many bytes after those that are kept.
     #[cold]
     pub(super) fn begin_long_row(&mut self, more: usize) {
         self.long_row = self.bytes.len + more;
     }
 
-    /// All packets of that row are kept.
+    /// Checks that row, of which all packets are kept by now.
     #[cold]
     pub(super) fn check_long_row(&self) -> Result<(), Malformed> {
         let mut at = self.long_row;
@@ -198,7 +198,7 @@ impl ResultSet {
         }
     }
 
-    /// Reads the next row; false after the last.
+    /// Reads the next row. Returns false after the last one.
     pub(super) fn next_row(&mut self, row: &mut Row) -> bool {
         row.clear();
         if self.fetched == self.rows {
@@ -207,7 +207,7 @@ impl ResultSet {
         self.fetched += 1;
         if std::mem::take(&mut self.unread) {
             let packets = std::mem::take(&mut self.bytes);
-            // They were checked on arrival.
+            // They were checked when they arrived.
             let _ = self.define_all(packets.bytes());
             self.bytes = packets;
         }
@@ -218,7 +218,7 @@ impl ResultSet {
         read
     }
 
-    /// Parses the row at `cursor`, which moves past it.
+    /// Parses the row at `cursor`, and moves the cursor behind it.
     #[inline]
     fn row_at(&self, cursor: &mut usize) -> Option<Cow<'_, [u8]>> {
         let packet = self.packet_at(cursor)?;

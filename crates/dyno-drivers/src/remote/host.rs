@@ -1,5 +1,5 @@
-//! The addresses of a host. After lost connections its name is looked up again: a failover may have
-//! moved it.
+//! The addresses of a host. After lost connections the name is looked up again, because a failover
+//! may have moved it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -26,12 +26,12 @@ const PROBE_MS_MAX: u64 = 3_000;
 /// How names are resolved.
 #[derive(Clone)]
 pub(super) struct Resolver {
-    /// Blocks; every look-up except the first runs on a separate thread.
+    /// Resolves a name, and blocks meanwhile. Every look-up but the first runs on its own thread.
     pub(super) look_up: LookUp,
-    /// How long a result is used in spite of lost connections: a session that cannot connect
-    /// retries often.
+    /// How long a result is used even if connections are lost, because a session that cannot
+    /// connect retries often.
     pub(super) fresh: Duration,
-    /// How long an attempt to connect waits for a look-up, before it uses the previous result.
+    /// How long an attempt to connect waits for a look-up before it uses the previous result.
     pub(super) patience: Duration,
 }
 
@@ -54,27 +54,27 @@ pub(super) struct Host {
     name: String,
     port: u16,
     resolver: Resolver,
-    /// The name is an address.
+    /// Whether the name is an address.
     literal: bool,
-    /// Connections were lost since the last look-up.
+    /// Whether connections were lost since the last look-up.
     suspect: AtomicBool,
     known: Mutex<Known>,
 }
 
-/// The results of look-ups.
+/// What the look-ups have found.
 struct Known {
-    /// In the resolver's order.
+    /// The addresses in the resolver's order.
     all: Vec<SocketAddr>,
-    /// The address that answered last, or the one after an address that did not.
+    /// The address that answered last, or the one after an address that did not answer.
     preferred: usize,
     /// When `all` was looked up.
     since: Nanos,
-    /// The look-up under way.
+    /// Set while a look-up is running.
     pending: Option<Timer>,
 }
 
 impl Host {
-    /// Looks a host up, and finds the first of its addresses that answers. Errors name `endpoint`.
+    /// Looks up a host, and finds the first of its addresses that answers. Errors name `endpoint`.
     pub(super) fn find(
         name: &str,
         port: u16,
@@ -96,7 +96,8 @@ impl Host {
         }
         let preferred = match all.as_slice() {
             [_] => 0,
-            // None answers now; the first one's error is reported when a session connects.
+            // If none of them answers now, a session that connects later reports the error of the
+            // first.
             addresses => first_to_answer(addresses, timeout).unwrap_or(0),
         };
         Ok(Self {
@@ -119,14 +120,14 @@ impl Host {
         !self.literal || self.known().all.len() > 1
     }
 
-    /// Its addresses, the preferred one first.
+    /// The addresses, starting with the preferred one.
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         let known = self.known();
         let (before, from) = known.all.split_at(known.preferred);
         [from, before].concat()
     }
 
-    /// The address answered.
+    /// Prefers an address that has answered.
     pub(super) fn prefer(&self, address: SocketAddr) {
         let mut known = self.known();
         if let Some(index) = known.all.iter().position(|other| *other == address) {
@@ -134,19 +135,19 @@ impl Host {
         }
     }
 
-    /// A connection to the address was lost.
+    /// Handles a lost connection to the address.
     #[cold]
     pub(super) fn lost(&self, address: SocketAddr, loss: Loss) {
         self.suspect.store(true, Ordering::Relaxed);
         let mut known = self.known();
-        // Unless another attempt has changed it already.
+        // Another attempt may have changed it already.
         if loss == Loss::Unreachable && known.all[known.preferred] == address {
             known.preferred = (known.preferred + 1) % known.all.len();
         }
     }
 
-    /// After lost connections, looks the name up again on another thread. The returned timer
-    /// becomes readable when the next attempt to connect need not wait any longer.
+    /// After lost connections, looks up the name again on another thread. The returned timer
+    /// becomes readable when the next attempt to connect can stop waiting.
     pub(super) fn look_up(host: &Arc<Self>) -> Option<Timer> {
         if host.literal || !host.suspect.load(Ordering::Relaxed) {
             return None;
@@ -172,7 +173,7 @@ impl Host {
     fn look_up_now(&self) {
         let found = (self.resolver.look_up)(&self.name, self.port);
         let mut known = self.known();
-        // A failed look-up leaves the known addresses unchanged.
+        // If the look-up failed, the known addresses stay as they are.
         known.replace(distinct(found.unwrap_or_default()));
         known.since = Clock.now();
         self.suspect.store(false, Ordering::Relaxed);
@@ -188,7 +189,8 @@ impl Host {
 }
 
 impl Known {
-    /// Ignores the same addresses in another order: some resolvers rotate them.
+    /// Replaces the addresses, unless they are the same in another order, because some resolvers
+    /// rotate them.
     fn replace(&mut self, found: Vec<SocketAddr>) {
         let same = found.len() == self.all.len();
         if found.is_empty() || (same && found.iter().all(|address| self.all.contains(address))) {
@@ -201,7 +203,7 @@ impl Known {
     }
 }
 
-/// The resolver may repeat an address, once per entry in the hosts file.
+/// Removes repeated addresses: a resolver may return one for each entry in the hosts file.
 fn distinct(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let mut all = Vec::new();
     for address in found {
@@ -212,11 +214,11 @@ fn distinct(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     all
 }
 
-/// The first address that answers. They share the timeout of one attempt to connect; each gets an
-/// equal part of the remaining time.
+/// The first address that answers. The addresses share the timeout of a single attempt to connect;
+/// each gets an equal part of the time that remains.
 pub(super) fn first_to_answer(addresses: &[SocketAddr], timeout: Duration) -> Option<usize> {
     let deadline = Clock.now() + timeout.as_nanos() as Nanos;
-    // `localhost` is often ::1 first, and servers often listen on 127.0.0.1 alone.
+    // `localhost` is often ::1 first, but many servers listen only on 127.0.0.1.
     addresses.iter().enumerate().position(|(index, address)| {
         let left = deadline.saturating_sub(Clock.now());
         let share = Duration::from_nanos(left / (addresses.len() - index) as u64);
@@ -225,7 +227,7 @@ pub(super) fn first_to_answer(addresses: &[SocketAddr], timeout: Duration) -> Op
     })
 }
 
-/// The end of a wait, for several waiters: readable from then on.
+/// The end of a wait for several waiters, which is readable from then on.
 pub(super) struct Timer(pub(super) OwnedFd);
 
 impl Timer {
@@ -239,9 +241,9 @@ impl Timer {
         self.0.try_clone().ok().map(Self)
     }
 
-    /// Expires now.
+    /// Makes the timer expire now.
     fn end(&self) {
-        // If this fails, the wait ends by itself.
+        // If this fails, the wait ends when its time is up.
         self.set(Duration::from_nanos(1));
     }
 
@@ -261,7 +263,7 @@ impl Timer {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        // An expired timer reads as not set.
+        // A timer that has expired reads as one that is not set.
         timerfd_gettime(&self.0)
             .is_ok_and(|left| left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0)
     }

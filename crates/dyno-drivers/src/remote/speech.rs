@@ -14,7 +14,7 @@ use crate::postgres::{Postgres, PostgresOptions};
 /// This program's name in the servers' lists of sessions.
 const APPLICATION: &str = "dyno";
 
-/// Protocol settings, which depend on where the server is.
+/// The protocol settings, which depend on where the server is.
 pub(super) enum Speech {
     Mysql(By<Arc<MysqlOptions>>),
     Postgres(Box<By<PostgresOptions>>),
@@ -23,7 +23,7 @@ pub(super) enum Speech {
 /// Where a connection goes.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
-    /// By a UNIX socket, on which protocols treat TLS differently.
+    /// Through a UNIX socket, where the protocols treat TLS differently.
     Unix,
     /// To a loopback address.
     Loopback,
@@ -113,7 +113,7 @@ impl Speech {
             application_name: APPLICATION.to_owned(),
         };
         let by = By::new(options);
-        // Names that the protocol cannot transmit are refused here, not at each connection.
+        // Refuse names that the protocol cannot transmit here, not at each connection.
         Postgres::new(&by.network)?;
         Ok(Self::Postgres(Box::new(by)))
     }
@@ -127,7 +127,7 @@ fn disclosure(target: &Target, way: Way) -> Disclosure {
     }
 }
 
-/// Reads the server's RSA key that the user configured.
+/// Reads the server's RSA key from the file that the user configured.
 fn public_key(path: &Path) -> Result<Arc<[u8]>, DbError> {
     let refused = |why: &dyn std::fmt::Display| {
         DbError::misuse(format!(

@@ -1,4 +1,4 @@
-//! Endpoints: the addresses tried, and the errors reported.
+//! Tests which addresses of an endpoint are tried, and which errors are reported.
 
 mod moved;
 
@@ -15,7 +15,7 @@ fn refuse(url: &str) -> DbError {
     connector(&Target::parse(url).unwrap()).err().unwrap()
 }
 
-/// How a connection fails, immediately or later: the kernel decides.
+/// The error of a connection, which fails at once or later, as the kernel decides.
 fn failure(connection: Result<Box<dyn Connection>, DbError>) -> DbError {
     let mut connection = match connection {
         Ok(connection) => connection,
@@ -66,7 +66,7 @@ fn after_an_address_that_does_not_answer_the_next_is_tried() {
         ..Resolver::default()
     };
     let remote = Remote::by(&target, &resolver).unwrap();
-    // The connector has tried which of them answers.
+    // The connector has tried out which address answers.
     listener.accept().unwrap();
     let Address::Tcp(host) = &remote.parts.endpoints[0].address else {
         panic!("no address");
@@ -80,7 +80,7 @@ fn after_an_address_that_does_not_answer_the_next_is_tried() {
         connection.advance(&mut Scratch::default()),
         Submitted::Pending
     );
-    // An aborted attempt reports it too.
+    // An attempt that is aborted reports it, too.
     connection.abort("no answer");
     drop(remote.connect(2).unwrap());
     listener.accept().unwrap();
@@ -121,7 +121,7 @@ fn endpoints_take_turns() {
     let remote = connector(&Target::parse(&url).unwrap()).unwrap();
     let names = remote.endpoints();
     assert_eq!(names[1], format!("localhost:{port}"));
-    // `localhost` may be ::1 first, where nobody listens: the next address is used.
+    // `localhost` may be ::1 first, where nobody listens. The next address must be used.
     for sequence in 0..7 {
         let connection = remote.connect(sequence).unwrap();
         assert_eq!(connection.endpoint() as u64, sequence % 3);
@@ -131,8 +131,8 @@ fn endpoints_take_turns() {
     assert_eq!(remote.family(), Family::Mysql);
 }
 
-/// Connects with TLS to a server that first expects `expected` bytes and then sends `bytes`.
-/// Returns the error, and how many bytes the client sent after that.
+/// Connects with TLS to a server that waits for `expected` bytes and then sends `bytes`. Returns
+/// the error, and how many bytes the client sent after that.
 fn answered(scheme: &str, expected: usize, bytes: &[u8]) -> (DbError, usize) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -145,7 +145,7 @@ fn answered(scheme: &str, expected: usize, bytes: &[u8]) -> (DbError, usize) {
         peer.read_exact(&mut vec![0; expected]).unwrap();
         peer.write_all(&bytes).unwrap();
         let mut rest = Vec::new();
-        // The client may reset the connection; only the bytes before that count.
+        // The client may reset the connection. Only the bytes before that count.
         let _ = peer.read_to_end(&mut rest);
         rest.len()
     });
@@ -170,7 +170,7 @@ fn data_in_the_clear_is_not_smuggled_into_tls() {
     let (error, sent) = answered("mysql", 0, &bytes);
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(error.message.contains("unencrypted"), "{error}");
-    // Only the request for TLS: a header and 32 bytes.
+    // The client has sent only the request for TLS: a header and 32 bytes.
     assert!(sent <= 36, "{sent}");
 }
 

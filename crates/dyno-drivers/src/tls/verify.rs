@@ -1,4 +1,4 @@
-//! Checks of the server's certificate.
+//! Checks the certificate of a server.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::x509;
 
-/// Whom to trust.
+/// Whom the client trusts.
 #[derive(Debug)]
 pub(super) enum Trust {
-    /// Any server that owns the key of its certificate: encryption without proof of identity.
+    /// Any server that has the key of its certificate. This encrypts, but does not prove identity.
     Anyone,
     /// Servers whose certificate was signed by an authority.
     Roots {
         roots: RootCertStore,
         /// The certificates that the user named. A server that presents one of them is trusted
-        /// directly: that is how self-signed certificates are used.
+        /// directly, which is how self-signed certificates are used.
         named: Vec<CertificateDer<'static>>,
         /// Whether the certificate must have been issued for the requested host.
         check_name: bool,

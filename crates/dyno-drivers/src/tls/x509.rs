@@ -9,8 +9,8 @@ use spki::der::asn1::{AnyRef, GeneralizedTime, UtcTime};
 use spki::der::{self, Decode, Reader, Tag, TagMode, TagNumber, Tagged};
 
 /// The hash of the certificate for the channel binding `tls-server-end-point` (RFC 5929, section
-/// 4.1): by the hash function of the certificate's own signature, SHA-256 in place of MD5 and
-/// SHA-1. `None` if the signature has no single hash function (Ed25519), or is unknown.
+/// 4.1). The hash function is that of the certificate's own signature, with SHA-256 in place of MD5
+/// and SHA-1. `None` if the signature has no single hash function (Ed25519), or is unknown.
 pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (_, signature) = parts(certificate).ok()?;
     Some(match hash_bits(&signature)? {
@@ -21,7 +21,7 @@ pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The start and end of the certificate's validity.
+/// When the validity of the certificate starts and ends.
 pub(super) fn validity(certificate: &[u8]) -> der::Result<(UnixTime, UnixTime)> {
     let (signed, _) = parts(certificate)?;
     signed.sequence(|fields| {
@@ -47,7 +47,7 @@ fn parts(certificate: &[u8]) -> der::Result<(AnyRef<'_>, AlgorithmIdentifierRef<
     })
 }
 
-/// The size of the hash for the channel binding, by the algorithm of a signature.
+/// The size in bits of the hash for the channel binding, from the algorithm of a signature.
 fn hash_bits(signature: &AlgorithmIdentifierRef<'_>) -> Option<u16> {
     let mut algorithm = signature.oid.to_string();
     if algorithm == "1.2.840.113549.1.1.10" {
@@ -74,7 +74,7 @@ fn hash_bits(signature: &AlgorithmIdentifierRef<'_>) -> Option<u16> {
 
 const SHA_1: &str = "1.3.14.3.2.26";
 
-/// RSASSA-PSS (RFC 4055, section 3.1) names its hash in its parameters; the default is SHA-1.
+/// The hash that the parameters of RSASSA-PSS name (RFC 4055, section 3.1). The default is SHA-1.
 fn pss_hash(parameters: AnyRef<'_>) -> der::Result<String> {
     parameters.sequence(|fields| {
         let mode = TagMode::Explicit;
@@ -84,7 +84,7 @@ fn pss_hash(parameters: AnyRef<'_>) -> der::Result<String> {
     })
 }
 
-/// A time; the epoch for earlier ones, which `der` does not represent.
+/// A time. `der` cannot represent times before the epoch, so these become the epoch.
 fn time<'a>(reader: &mut impl Reader<'a>) -> der::Result<UnixTime> {
     let time: AnyRef<'a> = reader.decode()?;
     let since_epoch = match (time.tag(), time.value()) {
@@ -122,7 +122,7 @@ mod tests {
         tlv(0x06, ObjectIdentifier::new(text).unwrap().as_bytes())
     }
 
-    /// A certificate with this signed part, and a signature of only an algorithm.
+    /// A certificate with this signed part. Its signature has an algorithm but no value.
     fn certificate(signed: &[u8], algorithm: &str, parameters: &[u8]) -> Vec<u8> {
         let algorithm = tlv(SEQUENCE, &[oid(algorithm), parameters.to_vec()].concat());
         let fields = [tlv(SEQUENCE, signed), algorithm, tlv(0x03, &[0])];
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(end_point(&certificate), Some(hash));
     }
 
-    /// The fields of a signed part without a version.
+    /// The fields of a signed part that has no version.
     fn valid(times: [Vec<u8>; 2]) -> Vec<u8> {
         let (number, empty) = (tlv(0x02, &[1]), tlv(SEQUENCE, &[]));
         let times = tlv(SEQUENCE, &times.concat());

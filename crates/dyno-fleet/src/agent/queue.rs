@@ -7,20 +7,20 @@ use dyno_core::clock::Nanos;
 
 use crate::names::Subject;
 
-/// Maximum number of queued messages: five minutes at one per second.
+/// The most messages in the queue: five minutes at one per second.
 pub const QUEUE_RECORDS_MAX: usize = 300;
-/// Maximum size of the queue.
+/// The largest size of the queue in bytes.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
-/// Maximum number of messages in flight to the bus.
+/// The most messages on their way to the bus.
 const WINDOW: usize = 32;
-/// An unconfirmed message is sent again after this time; the bus ignores duplicates.
+/// A message that is not confirmed is sent again after this time. The bus ignores duplicates.
 const AGAIN_NS: Nanos = 2_000_000_000;
 
 /// A message for the bus to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredMessage {
-    /// Its number: the bus stores each number once.
+    /// The number of the message. The bus stores each number once.
     pub id: Arc<str>,
     /// The subject to publish it on.
     pub subject: Subject,
@@ -57,7 +57,7 @@ impl Queue {
         self.entries.len()
     }
 
-    /// Describes the queue's contents if it is full.
+    /// Describes the contents of the queue if it is full.
     pub(super) fn is_full(&self) -> Option<String> {
         let (records, bytes) = (self.entries.len(), self.bytes);
         let full = records >= QUEUE_RECORDS_MAX || bytes >= QUEUE_BYTES_MAX;

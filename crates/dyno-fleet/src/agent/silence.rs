@@ -10,14 +10,14 @@ use crate::message::{End, Stage};
 const LAUNCHER_GONE_NS: Nanos = 3_000_000_000;
 
 impl Agent {
-    /// The launcher has closed the agent's standard input, and has most likely ended. If orders
-    /// still come, the agent continues.
+    /// The launcher has let go of the agent, and has most likely ended. If orders still arrive, the
+    /// agent goes on.
     pub fn launcher_gone(&mut self) {
         self.launcher_gone = true;
     }
 
-    /// A suspended process could not receive anything, so that time does not count as the
-    /// coordinator's silence: the coordinator gets half the timeout to be heard again.
+    /// While the process was suspended it could not receive anything, so this time does not count
+    /// as the coordinator's silence. The coordinator gets half of the timeout to be heard again.
     pub(super) fn notice_pause(&mut self, now: Nanos) {
         if now.saturating_sub(self.ticked_at) > self.orphan_ns / 2 {
             let half = now.saturating_sub(self.orphan_ns / 2);
@@ -28,7 +28,7 @@ impl Agent {
 
     pub(super) fn notice_silence(&mut self, now: Nanos) {
         let silence = now.saturating_sub(self.heard_at);
-        // If the launcher has ended, so has the connection to the bus.
+        // When the launcher ends, so does the agent's connection to the bus.
         let limit = match self.launcher_gone {
             true => self.orphan_ns.min(LAUNCHER_GONE_NS),
             false => self.orphan_ns,

@@ -1,4 +1,4 @@
-//! Files that were edited.
+//! Tests files that were edited.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The error for an edited file of a run's only agent. Its lines: the head, intervals 0 to 4, the
-/// outcome, the end.
-fn said(change: impl FnOnce(&mut Vec<String>)) -> String {
+/// The error that an edited file of the only agent gives. The lines of the file: the head,
+/// intervals 0 to 4, the outcome, and the end.
+fn error_of_edit(change: impl FnOnce(&mut Vec<String>)) -> String {
     let folder = TempDir::new().unwrap();
     let path = written(&folder, 1, 1, 5, end()).path().to_owned();
     let mut all = lines(&path);
@@ -42,18 +42,18 @@ fn edit(line: &mut String, from: &str, to: &str) {
 
 #[test]
 fn lines_out_of_their_order_are_named() {
-    let swapped = said(|all| all.swap(2, 3));
+    let swapped = error_of_edit(|all| all.swap(2, 3));
     let expected = "interval 2 is where interval 1 should be";
     assert!(swapped.starts_with(expected), "{swapped}");
-    let missing = said(|all| drop(all.remove(3)));
+    let missing = error_of_edit(|all| drop(all.remove(3)));
     let expected = "interval 3 is where interval 2 should be";
     assert!(missing.starts_with(expected), "{missing}");
-    let twice = said(|all| all.insert(3, all[2].clone()));
+    let twice = error_of_edit(|all| all.insert(3, all[2].clone()));
     let expected = "interval 1 is where interval 2 should be";
     assert!(twice.starts_with(expected), "{twice}");
-    let renumbered = said(|all| edit(&mut all[3], "\"seq\":2", "\"seq\":7"));
+    let renumbered = error_of_edit(|all| edit(&mut all[3], "\"seq\":2", "\"seq\":7"));
     assert_eq!(renumbered, "record 7 has the interval 2");
-    let far = said(|all| {
+    let far = error_of_edit(|all| {
         edit(&mut all[3], "\"seq\":2", "\"seq\":1152921504606846976");
         edit(&mut all[3], "\"index\":2", "\"index\":1152921504606846976");
     });
@@ -62,8 +62,8 @@ fn lines_out_of_their_order_are_named() {
 
 #[test]
 fn instants_that_are_not_where_numbers_say_are_named() {
-    // The two lines swapped, with their numbers adjusted.
-    let swapped = said(|all| {
+    // Swap two lines, and adjust their numbers.
+    let swapped = error_of_edit(|all| {
         all.swap(2, 3);
         for (line, from, to) in [(2, 2, 1), (3, 1, 2)] {
             for name in ["seq", "index"] {
@@ -73,16 +73,17 @@ fn instants_that_are_not_where_numbers_say_are_named() {
         }
     });
     assert_eq!(swapped, "interval 1 begins at 2 s, not at 1");
-    let moved = said(|all| edit(&mut all[3], "\"start\":2000000000", "\"start\":2100000000"));
+    let moved =
+        error_of_edit(|all| edit(&mut all[3], "\"start\":2000000000", "\"start\":2100000000"));
     assert_eq!(moved, "interval 2 begins at 2.1 s, not at 2");
-    let first = said(|all| edit(&mut all[1], "\"start\":0", "\"start\":13000000000"));
+    let first = error_of_edit(|all| edit(&mut all[1], "\"start\":0", "\"start\":13000000000"));
     assert_eq!(first, "interval 0 begins at 13 s, not at 0");
-    let long = said(|all| edit(&mut all[3], "\"end\":3000000000", "\"end\":3500000000"));
+    let long = error_of_edit(|all| edit(&mut all[3], "\"end\":3000000000", "\"end\":3500000000"));
     assert!(
         long.starts_with("interval 2 from 2 s ends at 3.5 s"),
         "{long}"
     );
-    let civil = said(|all| {
+    let civil = error_of_edit(|all| {
         for line in &mut all[1..=5] {
             edit(
                 line,
@@ -99,35 +100,38 @@ fn instants_that_are_not_where_numbers_say_are_named() {
 
 #[test]
 fn reports_content_after_the_end() {
-    let after = said(|all| {
+    let after = error_of_edit(|all| {
         let last = all.remove(5);
         all.push(last);
     });
     assert!(after.contains("follows"), "{after}");
-    let after = said(|all| {
+    let after = error_of_edit(|all| {
         let end = all.pop().unwrap();
         all.insert(5, end);
     });
-    // Its number of intervals does not matter then.
+    // How many intervals it has does not matter in that case.
     assert_eq!(after, "interval 4 follows its end");
-    assert_eq!(said(|all| all.push(all[7].clone())), "it has two ends");
-    let piece = said(|all| all.swap(6, 7));
+    assert_eq!(
+        error_of_edit(|all| all.push(all[7].clone())),
+        "it has two ends"
+    );
+    let piece = error_of_edit(|all| all.swap(6, 7));
     assert_eq!(piece, "a line follows its end");
-    let few = said(|all| edit(&mut all[7], "\"seq\":5", "\"seq\":4"));
+    let few = error_of_edit(|all| edit(&mut all[7], "\"seq\":5", "\"seq\":4"));
     assert_eq!(few, "it has 5 intervals, but its end says 4");
 }
 
 #[test]
 fn lines_of_another_process_or_agent_are_named() {
-    let instance = said(|all| edit(&mut all[3], "\"instance\":1", "\"instance\":2"));
+    let instance = error_of_edit(|all| edit(&mut all[3], "\"instance\":1", "\"instance\":2"));
     assert_eq!(instance, "it has lines of two processes, 1 and 2");
-    let attempt = said(|all| edit(&mut all[3], "\"attempt\":1", "\"attempt\":2"));
+    let attempt = error_of_edit(|all| edit(&mut all[3], "\"attempt\":1", "\"attempt\":2"));
     assert_eq!(attempt, "it has lines of the starts 1 and 2");
-    let agent = said(|all| edit(&mut all[3], "\"gen1\"", "\"gen2\""));
+    let agent = error_of_edit(|all| edit(&mut all[3], "\"gen1\"", "\"gen2\""));
     assert!(agent.contains("gen2"), "{agent}");
 }
 
-/// Two files of a run with two agents; the second has an edited head.
+/// Two files of a run with two agents. The head of the second was edited.
 fn pair(folder: &TempDir, change: impl FnOnce(&mut FileHead)) -> Vec<Result<AgentFile, FileError>> {
     let first = written(folder, 1, 2, 3, end());
     let second = written(folder, 2, 2, 3, end()).path().to_owned();

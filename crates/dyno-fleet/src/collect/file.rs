@@ -1,5 +1,5 @@
-//! An agent's own file of a run: a head, then one line for each message with records that it sent
-//! to the bus.
+//! The file in which an agent keeps its part of a run: a head, and then a line for each message
+//! with records that it has sent to the bus.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -16,11 +16,12 @@ use crate::names::{AgentName, Channel, RunId, Subject};
 
 /// The file name extension.
 pub const EXTENSION: &str = "dyno-agent";
-/// Maximum size of a file: the same as of a bus's store.
+/// The maximum size of a file in bytes, which is that of the bus's store.
 pub const FILE_BYTES_MAX: u64 = 4 << 30;
-/// Maximum length of a line: a channel name and a message, or an assignment as JSON.
+/// The maximum length of a line in bytes. It contains the name of a channel and a message, or an
+/// assignment as JSON.
 const LINE_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
-/// The beginning of the first line.
+/// How the first line begins.
 const FIRST: &str = "dyno-agent";
 
 /// Why an agent's file cannot be used.
@@ -58,7 +59,7 @@ pub struct FileHead {
     pub agent: AgentName,
     /// Its hello message.
     pub hello: Hello,
-    /// The civil time when it received its part, in nanoseconds since 1970.
+    /// The wall-clock time at which it received its part, in nanoseconds since 1970.
     pub unix_ns: u64,
     /// Its part of the run.
     pub assignment: Assignment,
@@ -70,15 +71,15 @@ pub struct FileWriter {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// The messages in the file: repeated ones are skipped.
+    /// The messages that are in the file already, so that repeated ones are skipped.
     ids: BTreeSet<Arc<str>>,
 }
 
 impl FileWriter {
-    /// Creates a file, and its folder if needed; only this user can read both.
+    /// Creates a file, and its folder if needed. Only this user can read them.
     ///
     /// # Errors
-    /// They cannot be created.
+    /// The file or the folder cannot be created.
     pub fn begin(folder: &Path, head: &FileHead) -> Result<Self, FileError> {
         let failed = |what, path: &Path, source| FileError::Io {
             what,
@@ -93,8 +94,8 @@ impl FileWriter {
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path);
         let file = file.map_err(|error| failed("cannot write", &path, error))?;
-        // The lock shows readers that the file is still being written. Not all file systems support
-        // it.
+        // The lock shows readers that the file is still being written. Some file systems do not
+        // support it.
         let _ = file.try_lock();
         let mut this = Self {
             path,
@@ -111,7 +112,7 @@ impl FileWriter {
     /// Writes a message unless it is already in the file.
     ///
     /// # Errors
-    /// It cannot be written, or the file is full.
+    /// The message cannot be written, or the file is full.
     pub fn keep(&mut self, kept: &StoredMessage) -> Result<(), FileError> {
         match self.ids.insert(Arc::clone(&kept.id)) {
             true => {
@@ -132,7 +133,7 @@ impl FileWriter {
         &self.path
     }
 
-    /// Writes a line at once, so that a killed process leaves only whole lines.
+    /// Writes a line at once, so that a process that is killed leaves only whole lines behind.
     fn line(&mut self, name: &str, json: &[u8]) -> Result<(), FileError> {
         let mut line = Vec::with_capacity(name.len() + json.len() + 2);
         line.extend_from_slice(name.as_bytes());
@@ -154,7 +155,7 @@ impl FileWriter {
     }
 }
 
-/// The file name for an agent and a run.
+/// The name of the file of an agent and a run.
 pub fn file_name(run: &RunId, agent: &AgentName) -> String {
     format!("{run}.{agent}.{EXTENSION}")
 }
@@ -171,7 +172,7 @@ impl AgentFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or is not an agent's file.
+    /// The file cannot be read, or is not that of an agent.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let opened = File::open(path);
         let file = opened.map_err(|source| FileError::Io {
@@ -219,10 +220,10 @@ impl AgentFile {
         &self.head
     }
 
-    /// The next message; `None` at the end, or if the last line is cut off.
+    /// The next message. `None` at the end, and if the last line is cut off.
     ///
     /// # Errors
-    /// It cannot be read, or is malformed.
+    /// The message cannot be read, or is malformed.
     pub fn next_message(&mut self) -> Result<Option<Message>, FileError> {
         let Some(line) = line(&mut self.lines, &self.path)? else {
             return Ok(None);

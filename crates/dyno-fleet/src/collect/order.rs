@@ -1,33 +1,33 @@
-//! Checks that the lines of an agent's file are in the order in which an agent writes them: one
-//! process, consecutive intervals, each at the time given by its number, and the totals last.
+//! Checks that the lines of an agent's file are in the order in which one process writes them:
+//! consecutive intervals, each at the time that its number gives, and the totals at the end.
 
 use dyno_core::clock::Nanos;
 
 use crate::merge::Axis;
 use crate::message::{Body, Message, Record};
 
-/// Tolerance between consecutive intervals, which are cut at times of one clock.
+/// Tolerance in nanoseconds between consecutive intervals, which the same clock divides.
 const TOLERANCE_NS: Nanos = 1_000_000;
-/// Maximum delay of intervals. An agent that was suspended at the start begins late, which is a
-/// doubt; after this time it is lost to its run.
+/// An agent that is suspended at the start begins late, which makes its run doubtful. After this
+/// many nanoseconds, the run counts it as lost.
 const LATE_NS_MAX: Nanos = 10_000_000_000;
 
-/// The state of a file read so far.
+/// What was read of a file so far.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     instance: Option<u64>,
     attempt: Option<u32>,
-    /// The number of the next interval, or of the one with missing parts.
+    /// The number of the next interval, or of the interval that still lacks parts.
     seq: u64,
-    /// Number of its parts so far.
+    /// How many parts of it there are so far.
     parts: u32,
     last: Option<Span>,
-    /// The offset of the first interval from the time given by its number.
+    /// How far the first interval is from the time that its number gives.
     offset_ns: i128,
-    /// The offset of the civil clock from the interval times, in nanoseconds; 0 for unknown.
+    /// How far the wall clock is from the times of intervals, in nanoseconds. 0 if unknown.
     civil_ns: Option<i128>,
     ended: bool,
-    /// Number of parts of the totals so far.
+    /// How many parts of the totals there are so far.
     totals: u32,
 }
 
@@ -42,7 +42,7 @@ impl Order {
     /// Checks the next message of a file.
     ///
     /// # Errors
-    /// No agent would have written it at this position.
+    /// No agent writes this message at this position.
     pub(super) fn take(&mut self, message: &Message, axis: Axis) -> Result<(), String> {
         let instance = *self.instance.get_or_insert(message.instance);
         if message.instance != instance {
@@ -109,7 +109,7 @@ impl Order {
         Ok(())
     }
 
-    /// Whether an interval is at the time given by its number.
+    /// Checks that an interval is at the time that its number gives.
     fn placed(&mut self, record: &Record, axis: Axis) -> Result<(), String> {
         let interval = &record.interval;
         let (seq, start, end) = (record.seq, interval.start, interval.end);

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The text without comments, and with runs of spaces as one: the form in which statements are
-/// compared. MySQL's executed comments (`/*! */`) and hints (`/*+ */`) stay.
+/// The text without comments and with single spaces, which is the form in which statements are
+/// compared. Keeps MySQL's executed comments (`/*! */`) and hints (`/*+ */`).
 pub(super) fn stripped(sql: &[u8]) -> Cow<'_, [u8]> {
     let plain = |pair: &[u8]| !matches!(pair, b"--" | b"/*" | b"  ");
     let spaces = sql.iter().any(|byte| matches!(byte, b'\t' | b'\r' | b'\n'));
@@ -36,7 +36,7 @@ pub(super) fn stripped(sql: &[u8]) -> Cow<'_, [u8]> {
 /// The position after a leading comment; `None` without one.
 pub(super) fn comment(text: &[u8]) -> Option<usize> {
     if text.starts_with(b"--") {
-        // MySQL's needs a space: `5--3` is a sum.
+        // In MySQL, `--` needs a space after it: `5--3` is a sum.
         let is_comment = text.get(2).is_none_or(u8::is_ascii_whitespace);
         let end = text.iter().position(|byte| *byte == b'\n');
         return is_comment.then(|| end.unwrap_or(text.len()));

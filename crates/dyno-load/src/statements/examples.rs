@@ -6,7 +6,7 @@ use dyno_core::text::{hex, sql_string};
 use super::comments::comment;
 use super::literals::{Literals, dollars, quoted};
 
-/// Longer texts are not kept: inserts of thousands of rows have no interesting plan.
+/// Longer texts are not kept, because inserts of thousands of rows have no interesting plan.
 pub(super) const TEXT_MAX: usize = 16_384;
 
 /// The text of a statement, if it is not too long.
@@ -15,9 +15,9 @@ pub(super) fn of_text(sql: &[u8]) -> Option<Box<str>> {
     text.map(Into::into)
 }
 
-/// Whether a text is certainly a single statement, however the server reads quotes and escapes:
-/// text after a semicolon would be executed, not explained. A semicolon next to a possible comment
-/// or dollar quote, which servers read differently, counts as a separator.
+/// Whether a text is certainly a single statement, no matter how the server reads quotes and
+/// escapes. Text after a semicolon would be executed instead of explained. A semicolon next to what
+/// may be a comment or a dollar quote, which servers read differently, counts as a separator.
 pub fn is_single(sql: &str) -> bool {
     const UNSURE: [&str; 4] = ["#", "--", "/*", "$"];
     let bare = sql.trim_end().trim_end_matches(';');
@@ -38,8 +38,8 @@ pub fn is_single(sql: &str) -> bool {
     !bare.contains(';') || !(is_unsure() || splits(true) || splits(false))
 }
 
-/// A prepared statement with values in place of its parameters; `None` if they do not match, or
-/// become too long.
+/// A prepared statement with values in place of its parameters. `None` if they do not match, or if
+/// the text becomes too long.
 pub(super) fn filled(sql: &str, params: &[&Param], literals: Literals) -> Option<Box<str>> {
     let is_mysql = literals == Literals::Mysql;
     let numbered = !is_mysql && sql.contains("$1");
@@ -151,7 +151,7 @@ mod tests {
             filled(postgres, &all, Literals::Standard).as_deref(),
             Some("SELECT $$ $1 $$, '$2' FROM t WHERE b = 'it''s \\ so' AND a = 7 AND j ? 'k'")
         );
-        // Fewer values than parameters.
+        // There are fewer values than parameters.
         assert_eq!(filled("SELECT ?, ?", &all[..1], Literals::Mysql), None);
         assert_eq!(filled("SELECT $1, $9", &all, Literals::Standard), None);
         assert_eq!(of_text(&vec![b'x'; TEXT_MAX + 1]), None);

@@ -1,24 +1,24 @@
-//! Whether the text of a statement determines the rows it asks for.
+//! Whether the text of a statement determines which rows it reads or changes.
 
 use super::names::names;
 
-/// Only this many bytes of a statement are read.
+/// Only this many bytes of a statement are examined.
 const BYTES_MAX: usize = 4_096;
 
 /// How a statement chooses its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rows {
-    /// None, like an INSERT with values.
+    /// It chooses none, such as an INSERT with values.
     #[default]
     None,
-    /// By its text and its parameters: the same text and parameters give the same rows.
+    /// Its text and its parameters choose them: the same text and parameters give the same rows.
     ByText,
-    /// By a function, a variable, or data left by other statements: the same text may give other
-    /// rows each time.
+    /// A function, a variable, or what other statements have left chooses them: the same text may
+    /// give other rows each time.
     Drawn,
 }
 
-/// Words that may precede a parenthesis, and deterministic functions.
+/// Words that may come before a parenthesis, and deterministic functions.
 #[rustfmt::skip]
 const NOT_DRAWN: [&str; 91] = [
     "all", "and", "any", "array", "as", "between", "by", "case", "conflict", "distinct", "div",
@@ -42,12 +42,12 @@ const DRAWN: [&str; 7] = [
     "rownum",
     "skip",
 ];
-/// Words by which a change chooses existing rows, so that the next one finds others.
+/// Words by which a change chooses existing rows, so that the next change finds others.
 const OF_WHAT_IS_LEFT: [&str; 2] = ["limit", "select"];
 
 impl Rows {
-    /// Reads a statement without its comments. Allocates nothing for valid text, because it runs in
-    /// the steady state.
+    /// Examines a statement without its comments. Allocates nothing for valid text, because it runs
+    /// for every statement.
     pub(super) fn of(sql: &[u8]) -> Self {
         let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
         let is =
@@ -82,7 +82,7 @@ impl Rows {
             {
                 return Self::Drawn;
             }
-            // `ON CONFLICT` and `ON DUPLICATE KEY` ask for the existing row.
+            // `ON CONFLICT` and `ON DUPLICATE KEY` choose the existing row.
             names_rows |= match inserts {
                 true => is(word, &["select", "conflict", "duplicate"]),
                 false => is(word, &["from"]),

@@ -1,14 +1,15 @@
-//! Statement shapes: statements without their values.
+//! Statement shapes, which are statements without their values.
 
 use super::comments::stripped;
 
 /// The most bytes of a shape.
 const LENGTH_MAX: usize = 1_024;
 
-/// The syntax of values in a server's SQL.
+/// How a server's SQL writes values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Literals {
-    /// In single quotes, doubled within, and between dollar signs; names are in double quotes.
+    /// In single quotes, which are doubled inside, or between dollar signs. Names are in double
+    /// quotes.
     #[default]
     Standard,
     /// In single or double quotes with escapes, as in MySQL and MariaDB.
@@ -56,7 +57,7 @@ pub fn shape(sql: &[u8], literals: Literals) -> String {
     out
 }
 
-/// PostgreSQL writes a list of constants as `($1 /*, ... */)` from version 18 on: returns the same
+/// From version 18 on, PostgreSQL writes a list of constants as `($1 /*, ... */)`. Returns the same
 /// with a second value in place of the comment. `None` if there is no comment.
 fn with_rest_of_list(sql: &[u8]) -> Option<Vec<u8>> {
     const REST: &[u8] = b"/*, ... */";
@@ -73,10 +74,10 @@ fn with_rest_of_list(sql: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// A normal form in which the shapes of a run and the digests of a server can be compared; `None`
+/// A normal form in which the shapes of a run and the digests of a server can be compared. `None`
 /// if too much may have been cut off.
 pub fn comparable(text: &str, literals: Literals) -> Option<String> {
-    // MySQL's default number of tokens cuts some texts of a kilobyte.
+    // By default, MySQL keeps a number of tokens that cuts off some texts of a kilobyte.
     const CUT_FROM: usize = 900;
     if text.len() >= CUT_FROM || text.ends_with("...") {
         return None;
@@ -89,7 +90,7 @@ pub fn comparable(text: &str, literals: Literals) -> Option<String> {
     if literals != Literals::Mysql {
         return Some(bare);
     }
-    // MySQL's notation for executions of prepared statements, DISTINCT, lists and several rows.
+    // How MySQL writes executions of prepared statements, DISTINCT, lists, and several rows.
     let bare = match text.starts_with("EXECUTE ") {
         true => bare.strip_prefix("execute").unwrap_or(&bare),
         false => &bare,
@@ -99,7 +100,7 @@ pub fn comparable(text: &str, literals: Literals) -> Option<String> {
     Some(bare.replace("),…", ")"))
 }
 
-/// The length of the value at the start of the text; `None` without one.
+/// The length of the value at the start of the text. `None` if it is not a value.
 fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
     let mysql = literals == Literals::Mysql;
     let digit = |at: usize| text[at..].starts_with(|c: char| c.is_ascii_digit());
@@ -112,7 +113,7 @@ fn literal(text: &str, before: &str, literals: Literals) -> Option<usize> {
         '$' if !mysql => dollars(text)?,
         '0'..='9' => number(text),
         '.' if digit(1) && !before.ends_with(|c: char| c.is_alphanumeric()) => number(text),
-        // A sign that cannot be a binary operator.
+        // A sign that cannot be an operator between two values.
         '-' | '+' if digit(1) && begins_value(before) => 1 + number(&text[1..]),
         _ => return None,
     };
@@ -176,7 +177,7 @@ pub(super) fn dollars(text: &str) -> Option<usize> {
     Some(end.map_or(text.len(), |end| end + 2 * tag.len()))
 }
 
-/// Writes a value; several in a row are collapsed.
+/// Writes a value. Several in a row become one.
 fn value(out: &mut String) {
     let before = out.trim_end().strip_suffix(',').map(str::trim_end);
     match before {
@@ -189,7 +190,7 @@ fn value(out: &mut String) {
     }
 }
 
-/// Closes a list; several equal ones in a row are collapsed.
+/// Closes a list. Several equal lists in a row become one.
 fn close(out: &mut String) {
     out.push(')');
     let Some(start) = out.rfind('(') else { return };

@@ -1,18 +1,19 @@
-//! Names in statements, from which the tables of a run are derived.
+//! The names in statements, from which the tables of a run are derived.
 
 use std::collections::BTreeSet;
 
-/// The bytes read of an INSERT: the rest, such as its rows, has no new names.
+/// How many bytes of an INSERT are read. The rest, such as its rows, contains no new names.
 const INSERT_BYTES_MAX: usize = 4_096;
-/// The bytes read of any other statement.
+/// How many bytes of any other statement are read.
 const BYTES_MAX: usize = 65_536;
-/// The most names: more than a few hundred tables with columns means that the texts are not names.
+/// The most names: enough for a few hundred tables with columns. If there are more, they are not
+/// names.
 const NAMES_MAX: usize = 8_192;
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
     names: BTreeSet<Box<str>>,
-    /// There were too many, so the list is incomplete.
+    /// Whether there were too many names, so that the list is incomplete.
     is_full: bool,
 }
 
@@ -26,7 +27,7 @@ impl Names {
             false => BYTES_MAX,
         };
         let text = String::from_utf8_lossy(&sql[..sql.len().min(most)]);
-        // In PREPARE and EXECUTE IMMEDIATE a value is a statement.
+        // The value in PREPARE and EXECUTE IMMEDIATE is a statement.
         let text = match holds_statement(&text) {
             true => text.replace('\'', " ").into(),
             false => text,
@@ -48,7 +49,7 @@ impl Names {
         }
     }
 
-    /// All names; `None` if incomplete.
+    /// All names. `None` if the list is incomplete.
     pub(super) fn all(self) -> Option<BTreeSet<Box<str>>> {
         (!self.is_full).then_some(self.names)
     }
@@ -61,7 +62,7 @@ impl Names {
     }
 }
 
-/// Possible names in a statement: no values, but keywords.
+/// What may be names in a statement: not values, but keywords are included.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -91,11 +92,12 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether its values are statements. Allocates nothing, because it runs in the steady state.
+/// Whether the values of a statement are statements. Allocates nothing, because it runs for every
+/// statement.
 fn holds_statement(text: &str) -> bool {
     let mut words = text.split_ascii_whitespace();
     let first = words.next().unwrap_or_default();
-    // EXECUTE alone is followed by a name and values.
+    // EXECUTE on its own is followed by a name and values.
     first.eq_ignore_ascii_case("PREPARE")
         || first.eq_ignore_ascii_case("EXECUTE")
             && words

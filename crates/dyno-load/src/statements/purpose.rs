@@ -1,4 +1,4 @@
-//! Recognises statements that change rows or end transactions by their first words.
+//! Recognises by their first words statements that change rows or end transactions.
 
 use dyno_core::db::StatementId;
 
@@ -8,7 +8,7 @@ use super::shapes::OwnShapes;
 /// First words of statements that change rows, and MySQL's DO.
 const CHANGES: [&[u8]; 6] = [b"UPDATE", b"DELETE", b"INSERT", b"REPLACE", b"MERGE", b"DO"];
 
-/// The purpose of a statement.
+/// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Change rows.
@@ -21,19 +21,19 @@ pub(crate) enum Purpose {
     RollbackToSavepoint,
 }
 
-/// The purposes of a connection's statements, and the one in progress.
+/// What the statements of a connection do, and which one is in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Purposes {
-    /// Boxed, because sessions are many and small.
+    /// Boxed, because there are many sessions and each should be small.
     known: Option<Box<Known>>,
     under_way: UnderWay,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The purposes of prepared statements that have one; ascending.
+    /// The prepared statements with a known purpose, in ascending order.
     prepared: Vec<(StatementId, Purpose)>,
-    /// Their shapes, if figures are kept.
+    /// The shapes of prepared statements, if figures are recorded.
     shapes: OwnShapes,
     /// Statements queued in a pipeline.
     piped: Vec<UnderWay>,
@@ -41,12 +41,12 @@ struct Known {
 
 #[derive(Clone, Copy, Debug, Default)]
 enum UnderWay {
-    /// No known purpose.
+    /// It has no known purpose.
     #[default]
     Other,
     /// A text statement.
     Text(Purpose),
-    /// An execution.
+    /// The execution of a prepared statement.
     Prepared(StatementId),
     /// A statement being prepared.
     Prepares(Purpose),
@@ -67,18 +67,18 @@ impl Purposes {
         self.under_way = purpose_of(sql).map_or(UnderWay::Other, UnderWay::Prepares);
     }
 
-    /// A transaction begins or ends through the driver.
+    /// The driver begins or ends a transaction.
     pub(crate) fn ends(&mut self, purpose: Option<Purpose>) {
         self.under_way = purpose.map_or(UnderWay::Other, UnderWay::Text);
     }
 
-    /// The current statement is queued in a pipeline.
+    /// Queues the current statement in a pipeline.
     pub(crate) fn pipe(&mut self) {
         let under_way = self.under_way;
         self.known.get_or_insert_default().piped.push(under_way);
     }
 
-    /// The purpose of a statement of the finished pipeline.
+    /// The purpose of a statement in the pipeline that has finished.
     pub(crate) fn piped(&self, index: usize) -> Option<Purpose> {
         self.of(*self.known.as_ref()?.piped.get(index)?)
     }
@@ -156,7 +156,7 @@ fn first_word(sql: &[u8]) -> (&[u8], &[u8]) {
     sql.split_at(length.count())
 }
 
-/// PostgreSQL's DO is followed by a text, and may do anything.
+/// PostgreSQL's DO is followed by a text, which may do anything.
 fn is_block(rest: &[u8]) -> bool {
     let rest = rest.trim_ascii_start();
     let (word, _) = first_word(rest);

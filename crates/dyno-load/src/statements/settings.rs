@@ -1,23 +1,23 @@
-//! Settings that statements change for their session, overriding the server's.
+//! Settings that statements change for their session, and that override the server's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::settings::OF_SESSIONS;
 
-/// Longer statements are not read: those that set something are short.
+/// Longer statements are not read, because those that set something are short.
 const BYTES_MAX: usize = 2_048;
-/// The most values kept of a setting.
+/// The most values to keep of a setting.
 const VALUES_MAX: usize = 8;
 
-/// Values by setting, both in lower case.
+/// The values of each setting. Both are in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     values: BTreeMap<&'static str, BTreeSet<String>>,
     attaches: bool,
 }
 
-/// Whether a statement begins like one that changes or resets a setting. Cheap, because it runs for
-/// every statement.
+/// Whether a statement begins like one that changes or resets a setting. This must be cheap,
+/// because it runs for every statement.
 #[inline]
 pub(super) fn sets(sql: &[u8]) -> bool {
     let sql = sql.trim_ascii_start();
@@ -91,12 +91,12 @@ impl Settings {
         self.values.iter().map(each)
     }
 
-    /// Whether a statement attached another file.
+    /// Whether a statement has attached another file.
     pub(super) fn attaches(&self) -> bool {
         self.attaches
     }
 
-    /// A setting, or all of them, were reset to the server's value.
+    /// Resets a setting, or all of them, to the server's value.
     fn reset(&mut self, what: &str) {
         let all = what.eq_ignore_ascii_case("all");
         for (name, values) in &mut self.values {
@@ -113,7 +113,8 @@ struct Before {
     /// SET, PRAGMA or a call of set_config.
     sets: bool,
     is_pragma: bool,
-    /// It changes rows or all sessions, so that a name is a column or a server's setting.
+    /// Whether it changes rows or all sessions, so that a name in it is a column or a setting of
+    /// the server.
     is_other: bool,
 }
 
@@ -130,7 +131,7 @@ impl Before {
         } else if is(&["update", "insert", "replace", "global", "persist", "system"]) {
             self.is_other = true;
         } else if is(&["session", "local", ","]) {
-            // MySQL's SET takes a list.
+            // MySQL's SET takes a list, so the next name may be a setting again.
             self.is_other &= token != ",";
         } else if is(&["pragma"]) {
             (self.sets, self.is_pragma) = (true, true);
@@ -140,7 +141,7 @@ impl Before {
     }
 }
 
-/// The setting that a token names, with or without a qualifier: `@@session.sql_log_bin`,
+/// The setting that a token names, whether it is qualified or not: `@@session.sql_log_bin`,
 /// `main.synchronous`, `'synchronous_commit'`.
 fn known(token: &str) -> Option<&'static str> {
     let name = unquoted(token);
@@ -160,7 +161,7 @@ fn known(token: &str) -> Option<&'static str> {
     OF_SESSIONS.iter().find(is).copied()
 }
 
-/// Whether a PRAGMA's name is qualified with another schema than the database file's.
+/// Whether the name of a PRAGMA is qualified with a schema other than that of the database file.
 fn is_of_another_file(token: &str, previous: &str) -> bool {
     let schema = match unquoted(token).split_once('.') {
         Some(("", _)) => unquoted(previous),
@@ -174,7 +175,7 @@ fn unquoted(token: &str) -> &str {
     token.trim_matches(['\'', '"', '`'])
 }
 
-/// Words with points, texts in quotes, `:=`, and signs.
+/// Words with dots, texts in quotes, `:=`, and other signs.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '-' | '$');

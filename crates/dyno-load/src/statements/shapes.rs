@@ -1,5 +1,5 @@
-//! Figures per statement shape: statements that differ only in values, or in the number at the end
-//! of a table's name, have the same shape.
+//! Figures for each statement shape. Statements that differ only in their values, or in the number
+//! at the end of a table's name, have the same shape.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::examples;
 use super::literals::{Literals, shape};
 
-/// The most shapes; further ones are counted together.
+/// The most shapes. Any more are counted together.
 const SHAPES_MAX: usize = 256;
 /// The most texts that are remembered with their shapes.
 const TEXTS_MAX: usize = 65_536;
 /// The name of the shapes beyond [`SHAPES_MAX`].
 const OTHERS: &str = "other statements";
 
-/// Statements of one shape within the measurement.
+/// The statements of one shape within the measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ShapeFigures {
     /// The statement with `?` for values and `N` for numbers at the end of names.
@@ -29,9 +29,10 @@ pub struct ShapeFigures {
     pub errors: u64,
     /// Rows that successful executions returned or changed.
     pub rows: u64,
-    /// Latencies of successful executions, from sending to having the answer.
+    /// The latencies of successful executions, from sending the statement to receiving the whole
+    /// answer.
     pub latencies: Latencies,
-    /// The first one with its values, if it is not too long.
+    /// The first statement with its values, if it is not too long.
     pub example: Option<Box<str>>,
     /// The prepared text.
     #[serde(skip)]
@@ -51,20 +52,20 @@ impl ShapeFigures {
 pub(crate) struct Shapes {
     figures: Vec<ShapeFigures>,
     by_shape: HashMap<Box<str>, u32>,
-    /// By the hash of a text: most are sent again and again.
+    /// By the hash of the text, because most texts are sent over and over.
     by_text: HashMap<u64, u32>,
     seed: RandomState,
     literals: Literals,
 }
 
-/// A connection's statements.
+/// The statements of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct OwnShapes {
-    /// Prepared statements, ascending.
+    /// The prepared statements in ascending order, with their shapes.
     prepared: Vec<(StatementId, u32)>,
     /// The shape being prepared.
     prepares: Option<u32>,
-    /// The shape in progress, and its start.
+    /// The shape in progress, and when it started.
     under_way: Option<(u32, Nanos)>,
     /// Statements queued in a pipeline, with their shapes.
     piped: Vec<Option<u32>>,
@@ -122,20 +123,20 @@ impl Shapes {
         own.under_way = Some((shape, at));
     }
 
-    /// Keeps the first execution of a prepared statement as its example.
+    /// Keeps the first execution of a prepared statement as an example.
     fn exemplify(&mut self, shape: u32, params: &[&Param]) {
         let literals = self.literals;
         let figures = self.figures.get_mut(shape as usize);
         let Some(figures) = figures.filter(|figures| figures.example.is_none()) else {
             return;
         };
-        // After a failure it is not tried again.
+        // If this fails, it is not tried again.
         if let Some(text) = figures.prepared.take() {
             figures.example = examples::filled(&text, params, literals);
         }
     }
 
-    /// A statement has ended, in the measurement or not.
+    /// Handles the end of a statement, which need not be in the measurement.
     pub(crate) fn end(&mut self, own: &mut OwnShapes, outcome: &Outcome, at: Nanos, counts: bool) {
         if outcome.kind == OutcomeKind::Prepared
             && let Some(shape) = own.prepares.take()
@@ -161,7 +162,8 @@ impl Shapes {
         figures.latencies.record_service(at.saturating_sub(since));
     }
 
-    /// A statement of a pipeline has ended or failed: its time is an equal share of the pipeline's.
+    /// Handles a statement of a pipeline that has ended or failed. Its time is an equal share of
+    /// the time of the pipeline.
     pub(crate) fn piped(
         &mut self,
         own: &OwnShapes,
@@ -190,7 +192,7 @@ impl Shapes {
         }
     }
 
-    /// The shapes with executions, by total time, largest first.
+    /// The shapes that were executed, those with the most total time first.
     pub(crate) fn figures(self) -> Vec<ShapeFigures> {
         let mut figures = self.figures;
         figures.retain(|one| one.errors > 0 || !one.latencies.service.is_empty());
@@ -212,7 +214,7 @@ impl Shapes {
         shape
     }
 
-    /// The index of a shape, which is added if missing.
+    /// The index of a shape. Adds the shape if it is new.
     fn index_of(&mut self, shape: Box<str>) -> u32 {
         if let Some(place) = self.by_shape.get(&shape) {
             return *place;

@@ -1,4 +1,4 @@
-//! Whether the tables that statements change are temporary ones.
+//! Finds out whether the tables that statements change are temporary.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::names::names;
 
 /// The most tables that are distinguished.
 const TABLES_MAX: usize = 256;
-/// The changed table's name is within this many bytes.
+/// The name of the changed table must be within this many bytes.
 const BYTES_MAX: usize = 512;
 /// Words between a statement's first word and the table that it changes.
 const BETWEEN: [&str; 10] = [
@@ -22,7 +22,7 @@ const BETWEEN: [&str; 10] = [
     "not",
 ];
 
-/// Tables created as temporary ones, and tables with changed rows.
+/// The tables that were created as temporary ones, and the tables whose rows were changed.
 #[derive(Debug, Default)]
 pub(super) struct Temporary {
     made: BTreeSet<Box<str>>,
@@ -70,7 +70,7 @@ impl Temporary {
         self.changed.extend(other.changed);
     }
 
-    /// The temporary tables with changed rows, and whether no other table changed.
+    /// The temporary tables whose rows were changed, and whether no other table was changed.
     pub(super) fn changed(&self) -> (Vec<String>, bool) {
         let ours = self.changed.intersection(&self.made);
         let ours: Vec<String> = ours.map(|name| name.to_string()).collect();
@@ -79,7 +79,7 @@ impl Temporary {
     }
 }
 
-/// Whether a word of the text is followed by a point: it names a schema.
+/// Whether a dot follows a word of the text, so that it names a schema.
 fn is_qualifier(text: &str, word: &str) -> bool {
     let end = word.as_ptr() as usize - text.as_ptr() as usize + word.len();
     text[end..].trim_start_matches(['`', '"']).starts_with('.')

@@ -1,4 +1,4 @@
-//! Checks that the metrics in the guide's table and the dashboard exist.
+//! Checks that the metrics in the guide's table and in the dashboard exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ fn docs(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The metric's name in queries.
+/// The name of the metric in queries.
 fn queried(metric: &Metric) -> String {
     let family = Family {
         name: metric.name.into(),

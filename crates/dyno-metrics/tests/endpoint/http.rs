@@ -1,4 +1,4 @@
-//! The endpoint and the pusher over real sockets.
+//! Tests the endpoint and the pusher over real sockets.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -179,8 +179,8 @@ fn addresses_are_read_as_people_write_them() {
     }
 }
 
-/// A receiver that answers each request with the next of these statuses, then with 200. It sends
-/// the bodies of accepted requests over the channel.
+/// A receiver that answers each request with the next of these statuses, and then with 200. It
+/// passes on the bodies of the requests that it accepts.
 fn receiver(statuses: &'static [u16]) -> (String, std::sync::mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -258,7 +258,7 @@ fn pusher(url: &str, warnings: &Arc<Mutex<Vec<String>>>) -> Pusher {
 }
 
 #[test]
-fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
+fn a_busy_receiver_gets_everything_later_and_in_order() {
     let (url, bodies) = receiver(&[503, 429, 200, 502]);
     let warnings = Arc::default();
     let pusher = pusher(&url, &warnings);
@@ -277,10 +277,10 @@ fn a_receiver_that_is_busy_gets_all_of_it_later_and_in_order() {
 }
 
 #[test]
-fn a_receiver_that_hangs_has_its_time_once() {
+fn waits_only_once_for_a_receiver_that_hangs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    // It accepts connections and never answers.
+    // The server accepts connections and never answers.
     let hanging = thread::spawn(move || listener.incoming().take(1).collect::<Vec<_>>());
     let warnings = Arc::default();
     let pusher = pusher(&url, &warnings);
@@ -314,8 +314,8 @@ fn refused_batches_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
-    // A port that was free a moment ago: nothing listens on it.
+fn a_missing_receiver_costs_bounded_memory_and_time() {
+    // A port that was free just now, so nothing listens on it.
     let url = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -331,7 +331,7 @@ fn a_receiver_that_is_not_there_costs_a_bounded_queue_and_time() {
             refused += 1;
         }
     }
-    // Drops appear in the run's metrics, and once in those of the interval.
+    // Drops are in the metrics of the run, and once in those of the interval.
     figures.dropped(pusher.dropped());
     let mut dropped = |over| {
         let families = figures.families(over, 1_700_000_000.5);

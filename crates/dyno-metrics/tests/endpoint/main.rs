@@ -1,4 +1,4 @@
-//! The endpoint, and its page in the guide.
+//! Tests the endpoint and its page in the guide.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a broken test may well panic
 

@@ -1,4 +1,4 @@
-//! Protocol tests with requests in pieces.
+//! Tests the protocol with requests that arrive in pieces.
 
 use super::*;
 

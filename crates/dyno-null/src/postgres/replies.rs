@@ -1,8 +1,8 @@
-//! Answers: constant ones, and parts of others.
+//! Answers, some of them constant and others put together from parts.
 
 use crate::sql::{CELL, Loaded, NARROW};
 
-/// The declared type of parameters.
+/// The type that parameters are declared with.
 pub(super) const OID_INT4: u32 = 23;
 const OID_BPCHAR: u32 = 1042;
 /// Rows of fewer columns than this are built once.
@@ -25,9 +25,9 @@ const PARAMETERS: &[(&str, &str)] = &[
 
 /// Constant answers.
 pub(crate) struct Replies {
-    /// Authentication passed, parameters, ready.
+    /// AuthenticationOk, the parameters, and ReadyForQuery.
     pub login: Vec<u8>,
-    /// Text columns by their number; the first is the wide one.
+    /// Descriptions of rows by their number of columns. The first is that of the wide row.
     descriptions: Vec<Vec<u8>>,
     /// A row and CommandComplete, with the same index as `descriptions`.
     rows: Vec<Vec<u8>>,
@@ -50,7 +50,7 @@ impl Replies {
 }
 
 impl Replies {
-    /// Appends the description of a row of this number of narrow columns.
+    /// Appends the description of a row with this many narrow columns.
     pub(crate) fn describe(&self, columns: u16, out: &mut Vec<u8>) {
         match self.descriptions.get(usize::from(columns)) {
             Some(ready) => out.extend_from_slice(ready),
@@ -58,7 +58,7 @@ impl Replies {
         }
     }
 
-    /// Appends a row of this number of narrow columns and CommandComplete.
+    /// Appends a row with this many narrow columns, and CommandComplete.
     #[inline]
     pub(crate) fn select(&self, columns: u16, out: &mut Vec<u8>) {
         match self.rows.get(usize::from(columns)) {
@@ -68,7 +68,7 @@ impl Replies {
     }
 }
 
-/// A row of this number of narrow columns, or the wide row for 0, and CommandComplete.
+/// A row with this many narrow columns, or the wide row for 0, and CommandComplete.
 fn selected(columns: u16) -> Vec<u8> {
     let mut row = match columns {
         0 => data_row(CELL),
@@ -101,7 +101,7 @@ fn row_description(columns: u16) -> Vec<u8> {
         body.extend_from_slice(b"c\0");
         body.extend_from_slice(&[0; 6]);
         body.extend_from_slice(&OID_BPCHAR.to_be_bytes());
-        // Variable width, CHAR(120) with its four bytes of length, text format.
+        // Variable width; CHAR(120) including the four bytes of its length; text format.
         body.extend_from_slice(&(-1i16).to_be_bytes());
         body.extend_from_slice(&124i32.to_be_bytes());
         body.extend_from_slice(&[0, 0]);

@@ -1,4 +1,4 @@
-//! Protocol tests with requests in pieces.
+//! Tests the protocol with requests that arrive in pieces.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn a_prepared_select_gives_one_row() {
 }
 
 #[test]
-fn an_error_passes_over_everything_up_to_sync() {
+fn skips_everything_up_to_sync_after_an_error() {
     let (mut session, replies) = logged_in();
     let mut request = message(b'B', b"\0none\0\0\0\0\0\0\0");
     request.extend_from_slice(&message(b'E', b"\0\0\0\0\0"));

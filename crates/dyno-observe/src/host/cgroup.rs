@@ -1,4 +1,4 @@
-//! The limits of a process's control group, in version 1 or 2.
+//! The limits that the control group of a process sets, in version 1 or 2.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,28 +7,29 @@ use dyno_core::mounts::{self, Mount};
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{ProcFile, named_numbers, small, whole};
 
-/// From here on a limit of version 1 means no limit: it is the largest number of pages.
+/// In version 1, a limit of this many bytes or more means no limit: the kernel reports the largest
+/// number of pages.
 const LIMIT_BYTES_MAX: u64 = 1 << 60;
 
 /// The directories of the controllers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Places {
-    /// Version 2's, with all controllers.
+    /// The directory of version 2, which has all controllers.
     pub unified: Option<PathBuf>,
-    /// Version 1's.
+    /// The directory of the CPU controller in version 1.
     pub cpu: Option<PathBuf>,
-    /// Version 1's.
+    /// The directory of the memory controller in version 1.
     pub memory: Option<PathBuf>,
 }
 
 impl Places {
-    /// Those of this process.
+    /// The directories of this process.
     pub(crate) fn find() -> Self {
         let groups = std::fs::read("/proc/self/cgroup").unwrap_or_default();
         Self::of_groups(&groups)
     }
 
-    /// Those of the process with these contents of `/proc/PID/cgroup`.
+    /// The directories of a process whose `/proc/PID/cgroup` has these contents.
     fn of_groups(groups: &[u8]) -> Self {
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
         let text = String::from_utf8_lossy;
@@ -77,33 +78,34 @@ impl Places {
     }
 }
 
-/// The directory of a group: `None` for a controller means version 2.
+/// The directory of a group. `None` as the controller means version 2.
 fn folder(mounts: &[Mount], controller: Option<&str>, group: &str) -> Option<PathBuf> {
     let fits = |mount: &&Mount| match controller {
         None => mount.kind == "cgroup2",
         Some(name) => mount.kind == "cgroup" && mount.options.split(',').any(|own| own == name),
     };
     let mount = mounts.iter().find(fits)?;
-    // In a container the mount's root may be the group itself. Files of a group outside this
-    // process's namespace are not visible.
+    // In a container, the root of the mount may be the group itself. The files of a group outside
+    // this process's namespace are not visible.
     let below = Path::new(group).strip_prefix(&mount.root).ok()?;
     let is_visible = below.components().all(|part| part != Component::ParentDir);
     is_visible.then(|| mount.point.join(below))
 }
 
-/// The group that sets the quota of a process: its own group, or the nearest ancestor with a quota.
+/// The group that sets the quota of a process, which is its own group or the nearest ancestor with
+/// one.
 fn with_quota(place: &Path) -> &Path {
     let has_quota = |group: &&Path| {
         let max = small(group.join("cpu.max")).filter(|max| !max.starts_with("max"));
         let quota = || small(group.join("cpu.cfs_quota_us")).filter(|quota| quota != "-1");
         max.or_else(quota).is_some()
     };
-    // Groups above the mount's root have no file of this name.
+    // Groups above the root of the mount have no file of this name.
     let mut groups = place.ancestors();
     groups.find(has_quota).unwrap_or(place)
 }
 
-/// The number of samples between checks whether the process moved to another group.
+/// After this many samples, check whether the process has moved to another group.
 const SLOW: u64 = 5;
 
 pub(crate) struct Cgroup {
@@ -124,7 +126,7 @@ struct Files {
     memory_limit: Option<ProcFile>,
 }
 
-/// Enforcement periods of the quota.
+/// The periods in which the kernel enforces the quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Periods {
     all: f64,
@@ -148,8 +150,8 @@ impl Files {
 }
 
 impl Cgroup {
-    /// For a process (`self`, or its number), reported under names that begin with `scope`; `None`
-    /// if no file of any group can be read.
+    /// Observes a process (`self`, or its number), and reports names that begin with `scope`.
+    /// `None` if no file of any group can be read.
     pub(crate) fn of(process: &str, scope: &str) -> Option<Self> {
         let groups_file = ProcFile::open(format!("/proc/{process}/cgroup")).ok()?;
         let groups = groups_file.read(&mut Vec::new()).ok()?.to_vec();
@@ -172,7 +174,7 @@ impl Cgroup {
         })
     }
 
-    /// Finds the files of the group that the process has moved to.
+    /// Finds the files of the group to which the process has moved.
     fn follow(&mut self, buffer: &mut Vec<u8>) {
         let groups = self.groups_file.read(buffer).unwrap_or_default();
         if !groups.is_empty() && groups != self.groups {
@@ -194,7 +196,7 @@ impl Cgroup {
         {
             let all = now.all - before.all;
             let throttled = (now.throttled - before.throttled).max(0.0);
-            // Without a quota, or while idle, there are no periods.
+            // There are no periods without a quota, or while the process is idle.
             let share = if all > 0.0 { throttled / all } else { 0.0 };
             self.throttled.put(recorder, share * 100.0);
         }
@@ -204,7 +206,7 @@ impl Cgroup {
         let current = number(&self.files.memory_current, buffer);
         self.current
             .put_some(recorder, current.map(|bytes| bytes as f64));
-        // `max`, which is not a number, means no limit.
+        // `max` is not a number, and means no limit.
         let limit =
             number(&self.files.memory_limit, buffer).filter(|bytes| *bytes < LIMIT_BYTES_MAX);
         self.limit

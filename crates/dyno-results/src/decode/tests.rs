@@ -15,7 +15,7 @@ fn recorded(values: &[(u64, u64)]) -> Latencies {
     latencies
 }
 
-/// Decodes with the library that wrote it.
+/// Decodes with the library, which also encoded it.
 fn oracle(bytes: &[u8]) -> Histogram<u64> {
     Deserializer::new().deserialize(&mut &bytes[..]).unwrap()
 }
@@ -51,7 +51,7 @@ fn bins(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Any values that fit, including the bounds of powers of two and of the whole range.
+/// Any values that fit, with the bounds of powers of two and of the whole range among them.
 fn values() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let value = prop_oneof![
         0..4_000_000_000_000_u64,
@@ -94,14 +94,14 @@ fn any_bit_that_flips_is_noticed() {
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        // A few bits of the zlib frame have no meaning.
+        // A few bits of the zlib frame have no meaning, so this may succeed.
         if let Ok(read) = summed(&flipped) {
             assert_eq!(bins(&read), whole, "{bit}");
         }
     }
 }
 
-/// Not deflated.
+/// A histogram that is encoded but not deflated.
 fn plain(histogram: &Histogram<u64>) -> Vec<u8> {
     let mut plain = Vec::new();
     V2Serializer::new()
@@ -135,7 +135,7 @@ fn a_foreign_header_is_left_to_the_library() {
             let mut read = Decoder::new().histogram(Some(&bytes)).unwrap();
             assert_eq!(read, oracle(&bytes), "{lowest} {digits}");
             assert_eq!(bins(&summed(&bytes).unwrap()), coarse(&written));
-            // It can grow like all others.
+            // The histogram can grow like any other.
             read.record(u64::MAX).unwrap();
         }
     }
@@ -160,7 +160,7 @@ fn a_head_that_makes_no_sense_is_an_error() {
         }
     }
     assert!(refused >= 24, "{refused}");
-    // A header that claims more counts than there are must not cause a large allocation.
+    // If a header claims more counts than there are, it must not cause a large allocation.
     let mut claims = plain.clone();
     claims[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
     for bytes in [framed(&claims), claims] {
@@ -198,7 +198,7 @@ proptest! {
             let read = Decoder::new().histogram(Some(&bytes)).unwrap();
             prop_assert_eq!(bins(&read), bins(&expected));
             prop_assert_eq!(&read, &expected);
-            // Adding three digits to a sum reduces them to two.
+            // If a histogram of three digits is added to a sum, it is reduced to two digits.
             let mut coarse = of_digits(SPAN_DIGITS, &[]);
             coarse.add(&expected).unwrap();
             prop_assert_eq!(bins(&summed(&bytes).unwrap()), bins(&coarse));
@@ -242,7 +242,7 @@ proptest! {
         let _ = summed(&bytes);
         let _ = Decoder::new().histogram(Some(&bytes));
         let _ = summed(&framed(&bytes));
-        // A valid header before arbitrary counts.
+        // A valid header, followed by arbitrary counts.
         let mut plain = plain(&of_digits(2, &[]));
         plain.truncate(HEADER_BYTES);
         plain[4..8].copy_from_slice(&(counts.len() as u32).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Attempts at trials: start, process and outcome of each.
+//! Attempts at trials: the start, the process and the outcome of each.
 
 use dyno_core::clock;
 use rusqlite::params;
@@ -35,7 +35,7 @@ impl AttemptEnd {
 pub struct Attempt(pub(crate) i64);
 
 impl Results {
-    /// Begins an attempt at a trial, by this process.
+    /// Begins an attempt at a trial. This process is the one that runs it.
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -60,8 +60,8 @@ impl Results {
         })
     }
 
-    /// Ends an attempt. `done_before` lists the preparations of server and data, including failed
-    /// ones.
+    /// Ends an attempt. `done_before` lists how the server and the data were prepared, including
+    /// what failed.
     ///
     /// # Errors
     /// The file cannot be written to.
@@ -84,7 +84,7 @@ impl Results {
         })
     }
 
-    /// The process id of whoever is running one of this experiment's trials now.
+    /// The id of the process that is running one of this experiment's trials, if there is one.
     ///
     /// # Errors
     /// The file cannot be read.

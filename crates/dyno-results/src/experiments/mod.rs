@@ -1,4 +1,4 @@
-//! Experiments: their planned trials, the attempts at them, and the resulting runs.
+//! Experiments: the planned trials, the attempts at them, and the runs that they made.
 
 mod attempts;
 mod extract;
@@ -27,7 +27,7 @@ pub struct ExperimentHead {
     pub scale: Option<String>,
     /// The question it answers.
     pub question: String,
-    /// Its source; empty if not given.
+    /// The source of the question. Empty if none was given.
     pub cite: String,
     /// The text of the definition.
     pub definition: String,
@@ -36,19 +36,19 @@ pub struct ExperimentHead {
 /// A planned trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialRow {
-    /// A hash of everything that defines it.
+    /// A hash of everything that defines the trial.
     pub identity: String,
-    /// Its levels and repeat as text.
+    /// The levels and the repeat as text.
     pub label: String,
-    /// Its level of each factor.
+    /// The level of each factor.
     pub levels: Factors,
-    /// The number of its block, from 0.
+    /// The number of the block, from 0.
     pub block: usize,
     /// The number of the repeat within its cell, from 0.
     pub repeat: usize,
-    /// Its purpose: `repeat`, `a/a` or `bracket`.
+    /// What the trial is for: `repeat`, `a/a` or `bracket`.
     pub role: String,
-    /// The input of the identity hash.
+    /// What the identity is a hash of.
     pub made_of: Value,
 }
 
@@ -59,15 +59,15 @@ pub struct StoredExperiment {
     pub id: i64,
     /// Its definition.
     pub head: ExperimentHead,
-    /// When it was planned, seconds since the Unix epoch.
+    /// When it was planned, in seconds since the Unix epoch.
     pub planned_unix_s: f64,
     /// Its planned trials in order.
     pub trials: Vec<TrialRow>,
 }
 
 impl Results {
-    /// Stores an experiment and its trials. It replaces the trials planned under its name before,
-    /// but keeps runs and attempts. Returns the experiment's number.
+    /// Stores an experiment and its trials. They replace the trials that were planned under its
+    /// name before; runs and attempts are kept. Returns the number of the experiment.
     ///
     /// # Errors
     /// The file cannot be written to.

@@ -1,4 +1,4 @@
-//! The progress of an experiment's trials, from the runs that carry their identity.
+//! How far an experiment's trials are, judging from the runs that have their identity.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::ResultsError;
 use crate::open::Results;
 
-/// The progress of a trial.
+/// How far a trial is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tried {
-    /// Not begun.
+    /// It has not begun.
     Not,
-    /// Begun but not ended: its process is running, or was killed.
+    /// It has begun but not ended: its process is running, or was killed.
     Begun,
     /// It failed, for this reason.
     Failed(String),
@@ -30,8 +30,8 @@ pub enum Tried {
     },
 }
 
-/// A preparation of server and data for a trial, a failed one, or the output of commands during
-/// its load.
+/// A step in preparing server and data for a trial, or in failing to do so; or the output of
+/// commands during its load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Step {
@@ -39,26 +39,26 @@ pub enum Step {
     Text(String),
     /// The output of commands during the load.
     Captured {
-        /// The amount.
+        /// How much it was.
         captured: Captured,
     },
-    /// A setting that the server does not show, so that its value could not be compared.
+    /// The value of a setting could not be compared, because the server does not show it.
     NotReadBack {
         /// Its name.
         not_read_back: String,
     },
 }
 
-/// The amount of output that commands wrote during the load of a trial.
+/// How much output commands wrote during the load of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Captured {
     /// Bytes.
     pub bytes: u64,
-    /// The length of the capture in seconds, including warm-up.
+    /// How long output was captured, in seconds, including the warm-up.
     pub length_s: f64,
-    /// Statements in the output; `None` if they were not counted.
+    /// Statements in the output. `None` if they were not counted.
     pub statements: Option<u64>,
-    /// Statements that the server executed in that time; `None` if it does not count them.
+    /// Statements that the server executed meanwhile. `None` if it does not count them.
     pub executed: Option<u64>,
 }
 
@@ -85,26 +85,26 @@ impl fmt::Display for Step {
 /// A trial's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialState {
-    /// Its progress.
+    /// How far the trial is.
     pub tried: Tried,
-    /// Number of attempts.
+    /// How many attempts there were.
     pub attempts: usize,
-    /// The duration of the last attempt that ended, in milliseconds.
+    /// How long the last attempt that ended took, in milliseconds.
     pub took_ms: Option<u64>,
-    /// The preparations of the last attempt, including failed ones.
+    /// The steps of the last attempt before its load, including what failed.
     pub done_before: Vec<Step>,
 }
 
 struct Completed {
     id: i64,
     verdict: Option<Verdict>,
-    /// Sequence, phase number and number of phases.
+    /// The sequence, the number of the phase, and the number of phases.
     phase: Option<(String, u32, u32)>,
 }
 
 impl Results {
-    /// The states of the trials with these identities. A trial is done when a completed run has its
-    /// identity; a trial with phases is done when one sequence has completed them all.
+    /// The states of the trials with these identities. A trial is done if there is a completed run
+    /// with its identity. A trial with phases is done if one sequence has completed them all.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -157,7 +157,7 @@ impl Results {
                         _ => Tried::Begun,
                     };
                 }
-                // A run may be whole although the trial failed: its sessions lost the server.
+                // A run may be complete although its trial failed because sessions lost the server.
                 let has_failed = matches!(state.tried, Tried::Failed(_));
                 if let Some(whole) = whole(&completed).filter(|_| !has_failed) {
                     state.tried = whole;
@@ -175,7 +175,7 @@ fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
     serde_json::from_value(word.into()).ok()
 }
 
-/// The latest complete set of runs.
+/// The latest set of runs that is complete.
 fn whole(completed: &[Completed]) -> Option<Tried> {
     let last = completed.iter().rev().find(|run| {
         let last = |(_, number, of): &(String, u32, u32)| number == of;

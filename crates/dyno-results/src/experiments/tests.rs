@@ -78,7 +78,7 @@ fn an_attempt_is_this_processs_until_it_ends() {
     );
     assert_eq!((failed.attempts, &failed.done_before[..]), (1, &before[..]));
     assert_eq!(results.who_runs(id).unwrap(), None);
-    // An attempt that ended as done but has no run does not count: its runs were removed.
+    // An attempt that ended as done does not count without a run: its runs were removed.
     let attempt = results.begin_attempt(id, "a").unwrap();
     results
         .end_attempt(attempt, &AttemptEnd::Done, &[])
@@ -127,7 +127,7 @@ fn a_trial_is_done_when_all_its_runs_are() {
     let first = run(&results, "p2", "b", Some(("t", 1, 2)));
     let second = run(&results, "p3", "b", Some(("t", 2, 2)));
     assert_eq!(tried(&results, "b"), done(&[first, second]));
-    // A run without an end or without events is not a trial.
+    // A run that has no end or no events is not a trial.
     let bad = run(&results, "bad", "c", None);
     for change in ["state = 'running'", "state = 'completed', events = 0"] {
         let sql = format!("UPDATE run SET {change} WHERE id = {bad}");
@@ -165,7 +165,7 @@ fn a_copy_of_one_experiment_contains_no_other_runs() {
     let single = run(&results, "single-run", "d", None);
     let sql = "UPDATE run SET trial = NULL WHERE id = ?1";
     results.connection.execute(sql, [single]).unwrap();
-    // The other experiment ran the trial that both have.
+    // The other experiment ran the trial that they have in common.
     for (experiment, trial) in [(id, "a"), (other, "b"), (other, "c")] {
         let attempt = results.begin_attempt(experiment, trial).unwrap();
         results
@@ -204,7 +204,7 @@ fn a_copy_of_one_experiment_contains_no_other_runs() {
         );
     }
     assert_eq!((states["c"].attempts, &states["c"].tried), (0, &Tried::Not));
-    // The original is unchanged, and an existing file is not replaced.
+    // The original file is unchanged, and an existing file is not replaced.
     assert_eq!(results.experiments().unwrap().len(), 2);
     assert!(results.extract(&new, &into).is_err());
     assert!(

@@ -1,4 +1,4 @@
-//! Lists runs and finds the one that the user means.
+//! Lists runs, and finds the run that the user means.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::error::{Problem, ResultsError};
 use crate::open::Results;
 use crate::process::Process;
 
-/// Maximum number of names in the error about an ambiguous one.
-const NAMES_TOLD_MAX: usize = 5;
+/// The most names in the error about an ambiguous one.
+const NAMES_SHOWN_MAX: usize = 5;
 
-/// The stage of a run, as seen by other processes.
+/// The stage of a run, as other processes see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStage {
     /// In progress.
@@ -57,7 +57,7 @@ impl RunStage {
         }
     }
 
-    /// One word to display.
+    /// The stage in one word, for display.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -70,31 +70,31 @@ impl RunStage {
     }
 }
 
-/// Which runs to list; `None` or empty fields match every run.
+/// Which runs to list. Fields that are `None` or empty match every run.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A part of the workload's name, case-insensitive.
+    /// A part of the workload's name. Case does not matter.
     pub workload: Option<String>,
-    /// A part of the target's URL or of the server's product and version, case-insensitive.
+    /// A part of the target's URL, or of the server's product and version. Case does not matter.
     pub target: Option<String>,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// The stage.
     pub stage: Option<RunStage>,
-    /// Started then or later, seconds since the Unix epoch. A run without a start time counts from
-    /// when it was recorded.
+    /// Started at this time or later, in seconds since the Unix epoch. If a run has no start time,
+    /// the time when it was recorded counts.
     pub since_unix_s: Option<f64>,
-    /// Started before then, seconds since the Unix epoch.
+    /// Started before this time, in seconds since the Unix epoch.
     pub until_unix_s: Option<f64>,
-    /// A part of the note, case-insensitive.
+    /// A part of the note. Case does not matter.
     pub note: Option<String>,
-    /// All of these factors at these levels: see [`RunLine::level`].
+    /// These factors at these levels: see [`RunLine::level`].
     pub factors: Factors,
-    /// At most this number of runs, the latest.
+    /// At most this many runs, the latest ones.
     pub limit: Option<usize>,
 }
 
-/// A summary of a run in one line.
+/// A run in one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLine {
     /// Its number.
@@ -103,54 +103,54 @@ pub struct RunLine {
     pub name: String,
     /// Its stage.
     pub stage: RunStage,
-    /// The verdict; `None` before it was judged.
+    /// The verdict. `None` if the run was not judged.
     pub verdict: Option<Verdict>,
     /// Number of checks.
     pub checks: usize,
     /// Number of checks that could run.
     pub checks_made: usize,
-    /// Number of waived doubts and refusals.
+    /// Number of doubts and refusals that were waived.
     pub checks_waived: usize,
     /// The tool that produced it.
     pub source: Source,
-    /// When the measurement began, or the run if it has no measurement, seconds since the Unix
-    /// epoch; `None` if an imported log has no time.
+    /// When the measurement began, or when the run began if it has no measurement, in seconds since
+    /// the Unix epoch. `None` if an imported log has no time.
     pub started_unix_s: Option<f64>,
-    /// The workload, as typed; `None` if an imported log does not name it.
+    /// The workload as typed. `None` if an imported log does not name it.
     pub workload: Option<String>,
     /// The command, e.g. `run`.
     pub command: String,
     /// The target's URL.
     pub target: String,
-    /// The server's product; empty if unknown.
+    /// The server's product. Empty if it is unknown.
     pub product: String,
-    /// The server's version; empty if unknown.
+    /// The server's version. Empty if it is unknown.
     pub server_version: String,
     /// Simulated users; `None` if unknown.
     pub sessions: Option<u32>,
     /// The offered load of an open loop; `None` in a closed one.
     pub offered_per_s: Option<f64>,
-    /// Events per second; for a run without an end, from the saved intervals.
+    /// Events per second. If the run has no end, they come from the saved intervals.
     pub events_per_s: Option<f64>,
-    /// Statements per second; for a run without an end, from the saved intervals.
+    /// Statements per second. If the run has no end, they come from the saved intervals.
     pub queries_per_s: Option<f64>,
     /// The 95th percentile of response times in an open loop, or of service times in a closed one;
     /// `None` if unknown or if there are too few samples.
     pub p95_ms: Option<f64>,
-    /// The 99th percentile of the same times; `None` under the same conditions.
+    /// The 99th percentile of the same times. `None` under the same conditions.
     pub p99_ms: Option<f64>,
     /// Errors of all codes; `None` for a run without an end.
     pub errors: Option<u64>,
     /// The user's note.
     pub note: String,
-    /// Factors that the user varied, by name.
+    /// The factors that the user varied, by name.
     pub factors: Factors,
     /// How its load changed over time; `None` if it was constant.
     pub schedule: Option<LoadSchedule>,
 }
 
 impl RunLine {
-    /// Its level of a factor; every run has the factors `workload`, `server` and `sessions`.
+    /// The level of a factor. Every run has the factors `workload`, `server` and `sessions`.
     pub fn level(&self, factor: &str) -> Option<String> {
         let own = self.factors.get(factor).cloned();
         own.or_else(|| match factor {
@@ -169,8 +169,8 @@ impl RunLine {
 }
 
 impl Results {
-    /// The setting with this name at the beginning of each run, or the fact with this name if no
-    /// setting was recorded, by the run's number.
+    /// The value of the setting with this name at the beginning of each run, by the number of the
+    /// run. If a run recorded no such setting, the value is that of the fact with this name.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -194,7 +194,7 @@ impl Results {
     pub fn runs(&self, filter: &Filter) -> Result<Vec<RunLine>, ResultsError> {
         let at = self.at("list the runs in");
         let (conditions, values) = conditions(filter);
-        // SQLite cannot check whether a process is alive, so the limit is applied here.
+        // Apply the limit here, because SQLite cannot check whether a process is running.
         let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY id DESC");
         let read = || -> rusqlite::Result<Vec<RunLine>> {
             let mut statement = self.connection.prepare(&sql)?;
@@ -312,7 +312,7 @@ impl Results {
     }
 
     fn sequences_begun_with(&self, beginning: &str) -> rusqlite::Result<Vec<String>> {
-        // A short number means a run, even if it is also the beginning of a year.
+        // A short number means a run, even if a year starts with it.
         let number = beginning.parse::<i64>().is_ok() && self.find(beginning).is_ok();
         if beginning.is_empty() || number {
             return Ok(Vec::new());
@@ -321,7 +321,7 @@ impl Results {
             "SELECT DISTINCT json_extract(head, '$.phase.sequence') AS sequence FROM run
              WHERE substr(sequence, 1, length(?1)) = ?1 LIMIT ?2",
         )?;
-        let rows = statement.query_map((beginning, NAMES_TOLD_MAX as i64), |row| row.get(0))?;
+        let rows = statement.query_map((beginning, NAMES_SHOWN_MAX as i64), |row| row.get(0))?;
         rows.collect()
     }
 
@@ -332,15 +332,15 @@ impl Results {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, name FROM run WHERE substr(name, 1, length(?1)) = ?1 LIMIT ?2",
         )?;
-        let rows = statement.query_map((beginning, NAMES_TOLD_MAX as i64), |row| {
+        let rows = statement.query_map((beginning, NAMES_SHOWN_MAX as i64), |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?;
         rows.collect()
     }
 }
 
-/// A run without an end has no summary: its figures come from the saved intervals. The measurement
-/// of an interrupted run may have been planned for later than its end.
+/// A run that has no end has no summary, so its figures come from the saved intervals. If a run was
+/// interrupted, its measurement may have been planned for a later time than its end.
 const COLUMNS: &str = "id, name, state, verdict, source,
     CASE WHEN source = 'dyno' AND state = 'interrupted'
          THEN min(coalesce(started_unix_s, created_unix_s),
@@ -360,7 +360,7 @@ const COLUMNS: &str = "id, name, state, verdict, source,
         AND f.outcome IN ('doubt', 'refuse')),
     json_extract(head, '$.factors'), json_extract(head, '$.drive.schedule')";
 
-/// Whether a word is a run's number. Names begin with a date of eight digits.
+/// Whether a word is the number of a run. Names begin with a date of eight digits.
 fn is_number(word: &str) -> bool {
     word.len() < 8 && word.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -19,8 +19,7 @@ use super::list::of_word;
 use crate::error::ResultsError;
 use crate::open::Results;
 
-/// Approximate maximum number of span histograms that [`Scope::whole`] loads; each takes about 20
-/// KB.
+/// About how many histograms of spans [`Scope::whole`] loads at most. Each takes about 20 KB.
 pub const SPANS_HELD_MAX: usize = 6000;
 
 /// Initial capacity for an interval's percentiles.
@@ -31,20 +30,20 @@ const PERCENTILES_USUAL: usize = 4;
 pub enum IntervalDetail {
     /// No intervals.
     None,
-    /// The time of each interval and its number of events. All other figures are empty.
+    /// The time of each interval and its number of events. All other figures stay empty.
     Events,
     /// All figures.
     Whole,
 }
 
-/// How much of a run to load. Head, summary, totals, facts, settings, events, sessions and findings
-/// are always loaded.
+/// How much of a run to load. The head, summary, totals, facts, settings, events, sessions and
+/// findings are always loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// Its intervals.
     pub intervals: IntervalDetail,
-    /// Approximate maximum number of span histograms over all operations: adjacent spans are merged
-    /// to stay below it. 0 loads none.
+    /// About how many histograms of spans to load at most, over all operations. Adjacent spans are
+    /// merged to stay below this number. 0 loads none.
     pub spans_held_max: usize,
     /// Maximum number of spans per operation after merging.
     pub merged_per_operation_max: usize,
@@ -81,8 +80,8 @@ impl Scope {
         }
     }
 
-    /// Everything for a page whose charts have at most `columns` columns; spans of a long run are
-    /// merged to that number.
+    /// Everything for a page whose charts have at most `columns` columns. The spans of a long run
+    /// are merged to that number.
     pub fn columns(columns: usize) -> Self {
         Self {
             merged_per_operation_max: columns,
@@ -90,8 +89,8 @@ impl Scope {
         }
     }
 
-    /// Everything as stored. A day with ten operations may take 2 GB of memory; [`Results::spans`]
-    /// reads spans one at a time.
+    /// Everything as stored. A day with ten operations may take 2 GB of memory. [`Results::spans`]
+    /// reads one span at a time.
     pub fn every() -> Self {
         Self {
             spans_held_max: usize::MAX,
@@ -101,7 +100,7 @@ impl Scope {
 }
 
 impl Results {
-    /// Loads a run. One that never finished has no summary; the rest is as saved.
+    /// Loads a run. If it never finished, it has no summary, and the rest is as saved.
     ///
     /// # Errors
     /// The run does not exist, or cannot be read.
@@ -329,7 +328,7 @@ impl Results {
         rows.collect()
     }
 
-    /// Explains an unreadable value, which SQLite would report as its own error.
+    /// Explains a value that cannot be read, because SQLite's own error would not.
     pub(super) fn explain(&self, doing: &str, error: rusqlite::Error) -> ResultsError {
         let at = self.at(doing);
         match error {
@@ -397,7 +396,7 @@ pub(super) fn interval(row: &Row<'_>) -> rusqlite::Result<IntervalSummary> {
     })
 }
 
-/// The printed rates in this column and the next.
+/// The printed rates, from this column and the next.
 fn printed(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<PrintedRates>> {
     let printed = PrintedRates {
         events_per_s: row.get(column)?,
@@ -428,8 +427,8 @@ fn percentiles(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<Percentile>>
         .map_err(|error| failure(index, Type::Text, error))
 }
 
-/// Parses an object of milliseconds by percent. Every interval has one, so it is parsed directly,
-/// without a map of strings.
+/// Parses an object of milliseconds by percent. Every interval has one, so it is parsed directly
+/// and not through a map of strings.
 struct Percentiles;
 
 impl<'de> Visitor<'de> for Percentiles {
@@ -449,7 +448,8 @@ impl<'de> Visitor<'de> for Percentiles {
     }
 }
 
-/// A count, or 0 if unknown: the type has no other value, and `not_observed` lists it.
+/// A count, or 0 if it is unknown. The type has no other value for that, and `not_observed` lists
+/// it.
 fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(optional_count(row, index)?.unwrap_or_default())
 }

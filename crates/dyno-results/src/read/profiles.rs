@@ -9,16 +9,16 @@ use super::load::failure;
 use crate::error::ResultsError;
 use crate::open::Results;
 
-/// Maximum size of a profile's text, many times more than is ever written.
+/// The largest size of a profile's text in bytes, many times more than Dyno ever writes.
 const TEXT_MAX: usize = 256 << 20;
 
-/// Stacks that are not deflated text.
+/// The stacks are not deflated text.
 #[derive(Debug, thiserror::Error)]
 #[error("the stacks of a profile are damaged")]
 struct Damaged;
 
 impl Results {
-    /// The profiles of a run; empty if it was not profiled.
+    /// The profiles of a run. Empty if the run was not profiled.
     ///
     /// # Errors
     /// The run does not exist, or cannot be read.

@@ -1,4 +1,4 @@
-//! Reads a run in progress piece by piece: whatever was written since the previous call.
+//! Reads a run in progress step by step: whatever was written since the last call.
 
 use dyno_core::record::{Event, RunState, Span};
 use dyno_core::summary::IntervalSummary;
@@ -12,14 +12,15 @@ use crate::error::ResultsError;
 use crate::open::Results;
 use crate::process::Process;
 
-/// Maximum number of intervals, spans per operation and events per call: the latest ones.
+/// The most intervals, spans per operation, and events per call. If there are more, the latest ones
+/// are read.
 const LATEST_MAX: i64 = 600;
-/// The first call reads the samples of this many seconds.
+/// The first call reads samples this many seconds back.
 const SAMPLES_S: f64 = 60.0;
-/// Samples are not written exactly in order of time, so this much is read again.
+/// Samples are not written exactly in order of time, so the last seconds are read again.
 const SAMPLES_AGAIN_S: f64 = 2.0;
 
-/// The position up to which a run was read; the default is the beginning.
+/// How far a run was read. The default is its beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadPosition {
     interval: Option<i64>,
@@ -43,7 +44,7 @@ pub struct RunHeadline {
     pub server: String,
     /// Simulated users; `None` if unknown.
     pub sessions: Option<u32>,
-    /// When the measurement began, seconds since the Unix epoch; `None` if it has not begun.
+    /// When the measurement began, in seconds since the Unix epoch. `None` if it has not begun.
     pub started_unix_s: Option<f64>,
 }
 
@@ -60,7 +61,7 @@ pub struct SampleOf {
     pub value: f64,
 }
 
-/// New content since the previous call, each list in order of time.
+/// What is new since the last call. Each list is in order of time.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The run.
@@ -69,15 +70,15 @@ pub struct Progress {
     pub intervals: Vec<IntervalSummary>,
     /// Latencies, with the operation's name.
     pub spans: Vec<(String, Span)>,
-    /// Samples; the last ones may be returned again by the next call.
+    /// Samples. The next call may return the last ones again.
     pub samples: Vec<SampleOf>,
     /// Events.
     pub events: Vec<Event>,
 }
 
 impl Results {
-    /// Returns the records written since `position`, and advances `position`. If there is too
-    /// much, returns the latest.
+    /// Returns the records that were written since `position`, and advances `position`. If there
+    /// are too many, returns the latest.
     ///
     /// # Errors
     /// The run does not exist, or cannot be read.

@@ -1,4 +1,4 @@
-//! The latencies of a run, merged where all of them would take too much memory.
+//! Reads the latencies of a run. Merges them if all of them would take too much memory.
 
 use dyno_core::record::{Operation, Span};
 use rusqlite::Row;
@@ -24,8 +24,8 @@ impl From<rusqlite::Error> for Failure {
 }
 
 impl Results {
-    /// Calls `visit` with every span of a run as stored and the operation's name, in the order of
-    /// recording. Holds one span in memory at a time.
+    /// Calls `visit` with every span of a run as stored, and with the name of its operation, in the
+    /// order in which they were recorded. Only one span is in memory at a time.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -77,7 +77,7 @@ impl Results {
                 .map_err(|error| self.at(doing).sqlite(error))?;
             self.read_spans(id, slots, &mut operations, doing)?;
         }
-        // `event` first, in whatever order they were recorded.
+        // Put `event` first, in whatever order they were recorded.
         operations.sort_by_key(|operation| operation.name != "event");
         Ok(operations)
     }
@@ -113,8 +113,8 @@ impl Results {
         Ok(())
     }
 
-    /// The time slots in which to merge spans so that their number stays within the limit; `None`
-    /// if no merging is needed.
+    /// The time slots in which spans are merged so that their number stays within the limit. `None`
+    /// if they need not be merged.
     fn slots(&self, id: i64, operations: usize, scope: &Scope) -> rusqlite::Result<Option<Slots>> {
         let sql = "SELECT count(service) + count(response), count(response), min(from_s),
                        max(to_s) - min(from_s) FROM span WHERE run_id = ?1";
@@ -186,7 +186,7 @@ struct Slots {
 }
 
 impl Slots {
-    /// The slot of the span's midpoint, since a span may reach slightly over a bound.
+    /// The slot in which the middle of the span is, because a span may go slightly beyond a bound.
     fn of(&self, span: &Exact) -> u64 {
         let middle_s = f64::midpoint(span.from_s, span.to_s) - self.from_s;
         // Casting NaN gives 0.
@@ -194,7 +194,7 @@ impl Slots {
     }
 }
 
-/// Reads the columns of [`COLUMNS`] except the histograms. The caller sets the slot.
+/// Reads the columns of [`COLUMNS`] except for the histograms. The caller sets the slot.
 fn exact(row: &Row<'_>) -> rusqlite::Result<Exact> {
     let whole = |index| row.get(index).map(|value: i64| value.max(0) as u64);
     Ok(Exact {
@@ -213,7 +213,7 @@ fn blob<'a>(row: &'a Row<'_>, index: usize) -> Result<Option<&'a [u8]>, Failure>
     Ok(bytes.map_err(rusqlite::Error::from)?)
 }
 
-/// An unmerged span, to two digits.
+/// A span that is not merged, with two digits.
 pub(super) fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>, Failure> {
     let mut alone = Merging::default();
     let blobs = [blob(row, 7)?, blob(row, 8)?];
@@ -222,7 +222,7 @@ pub(super) fn whole(row: &Row<'_>, decoder: &mut Decoder) -> Result<Option<Span>
     Ok(alone.take())
 }
 
-/// The latencies of a whole run, at full precision.
+/// The latencies of a whole run with full precision.
 fn total(row: &Row<'_>, decoder: &mut Decoder) -> Result<Span, Failure> {
     let exact = exact(row)?;
     let mut histogram = |index| {

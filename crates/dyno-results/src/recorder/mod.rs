@@ -1,4 +1,4 @@
-//! Records on a dedicated thread, so that a slow disk never delays the load.
+//! Records a run on its own thread, so that a slow disk never delays the load.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::error::{Problem, ResultsError};
 use crate::open::Results;
 use crate::write::{Ending, Record, RunWriter, SeriesId};
 
-/// The thread's name.
+/// The name of the thread.
 pub const THREAD_NAME: &str = "dyno-results";
 
-/// Maximum number of records waiting for the thread that writes. Beyond it, records are dropped and
-/// counted, because the measuring threads must not wait.
+/// The most records that may wait for the writing thread. Any more are dropped and counted, because
+/// the measuring threads must not wait.
 pub const QUEUE_MAX: usize = 1024;
 
-/// Maximum time that records stay unwritten while no interval ends, as in a warm-up.
+/// How long records may stay unwritten while no interval ends, for example during a warm-up.
 const UNWRITTEN: Duration = Duration::from_secs(1);
 
-/// Notify the user if writing the end of a run takes longer than this.
+/// Tell the user if writing the end of a run takes longer than this.
 const END_NOTICE: Duration = Duration::from_secs(1);
 
-/// Timeout for writing the end of a run: longer than waiting for two locks.
+/// How long writing the end of a run may take. This is longer than waiting for two locks.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Polling interval for the end.
+/// How often to check whether the end was written.
 const END_LOOK: Duration = Duration::from_millis(10);
 
 /// Records one run. If it is dropped before the run's end is written, the run stays unfinished.
@@ -56,11 +56,11 @@ pub struct BackgroundWriter {
 struct EndWait {
     notice: Duration,
     patience: Duration,
-    /// Called once, after `notice`.
+    /// Called once, after `notice` has passed.
     notify: Notify,
 }
 
-/// Called with the path of a file that other processes keep busy.
+/// Called with the path of a file that other processes keep locked.
 struct Notify(Box<dyn Fn(&Path) + Send>);
 
 impl fmt::Debug for Notify {
@@ -69,7 +69,7 @@ impl fmt::Debug for Notify {
     }
 }
 
-/// A handle for any thread that records. Its methods never block.
+/// A handle for the threads that record. Its methods never block.
 #[derive(Clone, Debug)]
 pub struct Feed {
     queue: SyncSender<Message>,
@@ -77,7 +77,7 @@ pub struct Feed {
     series: Arc<AtomicU32>,
 }
 
-/// The result of recording a run.
+/// What was recorded of a run.
 #[derive(Debug)]
 pub struct Receipt {
     /// The run's number.
@@ -86,14 +86,14 @@ pub struct Receipt {
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// Records lost because the file could not be written to, or not fast enough.
+    /// Records that were lost because the file could not be written to, or not fast enough.
     pub dropped: u64,
-    /// The first write failure, if records were lost.
+    /// The first error in writing, if records were lost.
     pub trouble: Option<ResultsError>,
 }
 
 impl Receipt {
-    /// A sentence that warns the user about gaps in the record; `None` without gaps.
+    /// A sentence that warns the user about gaps in the record. `None` if there are no gaps.
     pub fn warning(&self) -> Option<String> {
         let lost = match self.dropped {
             0 => return None,
@@ -123,7 +123,7 @@ struct Written {
 }
 
 impl BackgroundWriter {
-    /// Opens the results file, enters the run and starts the thread that writes.
+    /// Opens the results file, enters the run, and starts the writing thread.
     ///
     /// # Errors
     /// The file cannot be used, or the thread cannot be started.
@@ -131,8 +131,8 @@ impl BackgroundWriter {
         Self::over(Results::open(path)?.begin(head)?)
     }
 
-    /// The same for a run that was entered before. Do not mix the writer's own series with those
-    /// defined through the recorder.
+    /// The same for a run that was entered earlier. Do not mix series that the writer itself has
+    /// defined with those defined through the recorder.
     pub(crate) fn over(writer: RunWriter) -> Result<Self, ResultsError> {
         let (queue, records) = sync_channel(QUEUE_MAX);
         let feed = Feed {
@@ -186,11 +186,11 @@ impl BackgroundWriter {
         self.feed.clone()
     }
 
-    /// Ends the run: waits at most 30 s until everything is written. `totals` are the latencies of
-    /// the whole measurement by operation, `event` first. Later records are lost.
+    /// Ends the run. Waits at most 30 s until everything is written. `totals` are the latencies of
+    /// the whole measurement by operation, with `event` first. Records that arrive later are lost.
     ///
     /// # Errors
-    /// The ending could not be written: the run remains unfinished in the file.
+    /// The end could not be written. The run stays unfinished in the file.
     pub fn finish(
         self,
         summary: &RunSummary,
@@ -201,11 +201,11 @@ impl BackgroundWriter {
         self.end(Ending::new(summary, state, totals, sessions))
     }
 
-    /// Ends a run that failed or was interrupted before it had any results; waits until that is
+    /// Ends a run that failed or was interrupted before it had any results. Waits until that is
     /// written.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The end could not be written.
     pub fn abandon(self, state: RunState, why: &str) -> Result<Receipt, ResultsError> {
         self.end(Ending::without_results(state, why))
     }
@@ -228,7 +228,7 @@ impl BackgroundWriter {
             Err(no_writer(&self.path, why))
         };
         let mut message = Message::End(Box::new(ending));
-        // If nobody receives it, the thread has ended and left the reason.
+        // If nobody receives it, the thread has ended and has left the reason.
         while let Err(TrySendError::Full(back)) = self.feed.queue.try_send(message) {
             message = back;
             check()?;
@@ -260,7 +260,7 @@ impl Feed {
         }
     }
 
-    /// Records dropped at the queue so far.
+    /// How many records the queue has dropped so far.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -337,7 +337,7 @@ struct Scribe {
     clock: Clock,
     written: Nanos,
     trouble: Option<ResultsError>,
-    /// Whether the last attempt timed out on a lock.
+    /// Whether the last attempt ran into a timeout while it waited for a lock.
     locked: bool,
 }
 
@@ -372,7 +372,7 @@ impl Scribe {
         let lost = self.writer.lost();
         Ok(Written {
             lost,
-            // Do not report trouble if later attempts succeeded.
+            // If later attempts succeeded, there is no trouble to report.
             trouble: self.trouble.filter(|_| lost > 0),
         })
     }
@@ -397,7 +397,7 @@ impl Scribe {
         let locked =
             matches!(&result, Err(error) if matches!(error.problem, Problem::Locked { .. }));
         if locked != self.locked {
-            // Wait for a lock only once: with repeated waits, the queue would overflow.
+            // Wait for a lock only once, because the queue would overflow if each attempt waited.
             self.writer.wait_for_locks(!locked);
             self.locked = locked;
         }

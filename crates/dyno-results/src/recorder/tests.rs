@@ -13,7 +13,8 @@ use crate::read::Scope;
 use crate::schema::MIGRATIONS;
 use crate::write::PENDING_MAX;
 
-/// A page limit that simulates a full disk: more than an empty file needs, but too few for the run.
+/// A page limit that simulates a full disk: more pages than an empty file needs, but not enough for
+/// the run.
 const PAGES_MAX: i64 = 80;
 
 /// A writer with a short lock timeout.
@@ -106,7 +107,7 @@ fn a_file_that_others_lock_is_written_when_they_are_done() {
     for number in 1..=3 {
         feed.interval(&interval(number), &[]);
     }
-    // Long enough for the attempts to fail; the test also passes if they have not yet.
+    // Long enough for the attempts to fail. The test passes even if they have not failed yet.
     std::thread::sleep(Duration::from_millis(150));
     other.execute_batch("COMMIT").unwrap();
     let receipt = recorder.abandon(RunState::Failed, "it ends").unwrap();
@@ -145,7 +146,7 @@ fn a_lock_is_waited_for_once_and_not_by_each_record() {
     }
     let error = recorder.abandon(RunState::Failed, "it ends").unwrap_err();
     assert!(matches!(error.problem, Problem::Locked { .. }), "{error}");
-    // It waits once for the first record and once for the end, not a hundred times (50 s).
+    // The writer waits once for the first record and once for the end, not a hundred times (50 s).
     let waited = Duration::from_nanos(Clock.now() - begun);
     assert!(waited < 40 * patience, "{waited:?}");
 }
@@ -179,7 +180,7 @@ fn records_that_do_not_fit_are_counted_without_waiting() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let recorder = BackgroundWriter::over(writer).unwrap();
     let feed = recorder.feed();
-    // The thread tries each interval for 20 ms while this loop sends as fast as it can.
+    // The thread waits 20 ms for each interval, while this loop sends as fast as it can.
     let sent = 2 * QUEUE_MAX as u64;
     for number in 0..sent {
         feed.interval(&interval(number as u32), &[]);
@@ -212,7 +213,8 @@ fn a_run_without_results_keeps_how_it_ended() {
     }
 }
 
-/// A series that first changes after hours delivers all its zeros at once, more than a queue holds.
+/// A series that first changes after hours sends all of its zeros at once, more than a queue can
+/// hold.
 #[test]
 fn many_points_of_one_series_are_one_record() {
     let folder = TempDir::new().unwrap();
@@ -234,7 +236,7 @@ fn many_points_of_one_series_are_one_record() {
     assert_eq!(points.first(), Some(&(0.0, 0.0)));
     assert_eq!(points.last().map(|last| last.1), Some(7.0));
     let zeros = points.iter().filter(|(_, value)| *value == 0.0).count();
-    // After the first hour a sample represents a step of several seconds.
+    // After the first hour, each sample covers several seconds.
     assert!(zeros > 2 * QUEUE_MAX, "{zeros} of {}", points.len());
 }
 
@@ -259,7 +261,7 @@ fn rows_that_wait_too_long_are_counted_as_lost() {
     for number in 0..PENDING_MAX + 10 {
         writer.take(Record::Samples(number as f64 / 1e6, vec![(id, 1.0)]));
     }
-    // One row is the series itself.
+    // The series itself takes one row.
     assert_eq!(writer.lost(), 11);
     writer.take(Record::Samples(1.0, vec![(SeriesId(99), 1.0)]));
     writer.flush().unwrap();

@@ -8,15 +8,15 @@ use crate::error::Problem;
 /// `PRAGMA application_id` of every results file: `Dyno` in ASCII.
 pub const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Dyno");
 
-/// The oldest version that this program reads: that of the first release. Files of builds before it
-/// are refused.
+/// The oldest version that this program reads, which is that of the first release. Files of earlier
+/// builds are refused.
 pub(crate) const FIRST: i32 = 13;
 
 /// The newest version of the schema, which this program writes.
 pub const SCHEMA_VERSION: i32 = newest(MIGRATIONS);
 
-/// The steps: the first creates version [`FIRST`] in an empty file, each other one leads to the
-/// next version. Never change a published step: files created by it exist.
+/// The steps. The first creates version [`FIRST`] in an empty file, and each of the others leads to
+/// the next version. Never change a step that was published, because it has created files.
 pub(crate) const MIGRATIONS: &[Migration] = &[concat!(
     include_str!("tables.sql"),
     include_str!("views.sql")
@@ -33,7 +33,7 @@ pub(crate) type Migration = &'static str;
 /// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Without any content.
+    /// It has no content.
     Empty,
     /// A results file of this version.
     Ours(i32),
@@ -41,11 +41,11 @@ pub(crate) enum Kind {
     Foreign(i32),
 }
 
-/// The kind of the connection's database.
+/// The kind of database that this connection is to.
 pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
-    // Read them in this order: another process may create the file at the same time, and commits
-    // content and id together. In the opposite order, content could appear without the id.
+    // Read them in this order. Another process may be creating the file, and commits content and id
+    // at once. In the opposite order, the content could appear without the id.
     let objects = number("SELECT count(*) FROM sqlite_schema")?;
     let application_id = number("PRAGMA application_id")?;
     if application_id == APPLICATION_ID {
@@ -63,7 +63,7 @@ pub(crate) fn migrate(
     connection: &mut Connection,
     migrations: &[Migration],
 ) -> rusqlite::Result<Result<(), Problem>> {
-    // Another process may be migrating too, so read the version under the write lock.
+    // Another process may be migrating as well, so read the version with the write lock held.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let known = newest(migrations);
     let version = match kind(&transaction)? {

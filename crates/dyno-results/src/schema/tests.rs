@@ -1,4 +1,4 @@
-//! Migrations, including steps after the published ones.
+//! Tests migrations, with more steps after those that were published.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn an_older_file_is_brought_forward_and_keeps_its_runs() {
         .connection
         .execute("UPDATE run SET weather = 'fair'", [])
         .unwrap();
-    // Opening it again changes nothing.
+    // Opening the file again changes nothing.
     drop(Results::open_with(&path, PATIENCE, &steps).unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! Records of a run that are not yet in the file.
+//! The records of a run that are not in the file yet.
 
 use dyno_core::summary::IntervalSummary;
 use rusqlite::Connection;
@@ -9,12 +9,11 @@ use super::spans::Spans;
 use super::{Record, SeriesId};
 use crate::codec::Measured;
 
-/// Maximum number of rows kept while the file cannot be written to. Beyond it, records are dropped
-/// and counted.
+/// The most rows to keep while the file cannot be written to. Any more are dropped and counted.
 pub const PENDING_MAX: usize = 200_000;
 
-/// A run's rows waiting to be written. Rows written twice replace themselves, so a failed
-/// transaction can be retried.
+/// The rows of a run that wait to be written. A row that is written twice replaces itself, so a
+/// transaction that failed can be retried.
 #[derive(Debug)]
 pub(crate) struct Draft {
     rows: Vec<Row>,
@@ -86,12 +85,12 @@ impl Draft {
     fn sample(&mut self, series: SeriesId, at_s: f64, value: f64) {
         match self.samples.add(series.0, at_s, value) {
             Ok(rows) => self.rows.extend(rows.into_iter().map(Row::Sample)),
-            // The series' definition was lost.
+            // The definition of the series was lost.
             Err(_) => self.lost += 1,
         }
     }
 
-    /// A setting from an imported record.
+    /// Adds a setting of an imported record.
     pub(crate) fn setting(&mut self, name: &str, value: Option<&str>, at_end: bool) {
         let value = value.map(str::to_owned);
         self.changed = true;
@@ -114,7 +113,7 @@ impl Draft {
         self.rows.extend(closed.into_iter().map(Row::Span));
     }
 
-    /// The number of an operation, assigned on first use.
+    /// The number of an operation, which is assigned when it is first used.
     pub(crate) fn operation(&mut self, name: &str) -> u32 {
         if let Some(number) = self.operations.iter().position(|own| own == name) {
             return number as u32;
@@ -126,7 +125,8 @@ impl Draft {
         number
     }
 
-    /// Call within a transaction, and call [`Draft::written`] after the commit.
+    /// Writes the rows. Call this within a transaction, and call [`Draft::written`] after the
+    /// commit.
     pub(crate) fn write(&self, connection: &Connection, run_id: i64) -> rusqlite::Result<()> {
         for row in &self.rows {
             row.write(connection, run_id)?;

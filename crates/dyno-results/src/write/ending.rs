@@ -56,7 +56,7 @@ impl Ending {
         }
     }
 
-    /// Call within a transaction, after writing the draft.
+    /// Writes the ending. Call this within a transaction, after the draft was written.
     pub(super) fn write(
         &self,
         connection: &Connection,
@@ -105,7 +105,7 @@ impl Ending {
     }
 }
 
-/// Removes the parts that have tables.
+/// The summary without the parts that have their own tables.
 fn stripped(summary: &RunSummary) -> RunSummary {
     RunSummary {
         verdict: None,
@@ -126,7 +126,7 @@ pub(super) fn write_summary(
     summary: &RunSummary,
 ) -> rusqlite::Result<()> {
     let latency = summary.latency();
-    // Counters that an imported log lacks are NULL.
+    // Counters that an imported log does not contain are NULL.
     let unknown = unknown::counters(&summary.not_observed, Of::Run);
     let known = |name: &str| !unknown.contains(&name);
     let queries_per_s = known("reads").then_some(summary.rates.queries_per_s);

@@ -1,4 +1,4 @@
-//! Imports a whole run that was recorded elsewhere.
+//! Imports a whole run that was recorded somewhere else.
 
 use dyno_core::catalogue::names;
 use dyno_core::finding::Waiver;
@@ -15,17 +15,17 @@ use crate::open::Results;
 use crate::process::Process;
 
 impl Results {
-    /// Enters a whole run and returns its number; the record's own number is ignored. Data after
-    /// the first hour is consolidated as in a recorded run.
+    /// Enters a whole run and returns its number. The number in the record is ignored. Data after
+    /// the first hour is consolidated as in a run that was recorded here.
     ///
     /// # Errors
-    /// A run with this name exists already, or the file cannot be written to. Nothing is written
-    /// then.
+    /// There is already a run with this name, or the file cannot be written to. Nothing is written
+    /// in that case.
     pub fn import(&mut self, run: &RunRecord) -> Result<i64, ResultsError> {
         self.import_instead(run, &[])
     }
 
-    /// The same, and removes these other runs on success.
+    /// The same. On success, also removes these other runs.
     ///
     /// # Errors
     /// See [`Self::import`].
@@ -41,7 +41,7 @@ impl Results {
             why: None,
         };
         let entered = self.transact(doing, |connection| {
-            if is_taken_beside(connection, &run.head.name, others)? {
+            if is_name_used_by_another(connection, &run.head.name, others)? {
                 return Ok(None);
             }
             delete(connection, others)?;
@@ -52,11 +52,11 @@ impl Results {
             write_judgement(connection, id, &run.findings, run.verdict, &waivers(run))?;
             Ok(Some(id))
         })?;
-        let taken = || Problem::NameTaken(run.head.name.clone());
-        entered.ok_or_else(|| self.at(doing).error(taken()))
+        let name_taken = || Problem::NameTaken(run.head.name.clone());
+        entered.ok_or_else(|| self.at(doing).error(name_taken()))
     }
 
-    /// The hashes of all imported logs, with the runs' numbers.
+    /// The hashes of all imported logs, with the numbers of their runs.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -73,9 +73,9 @@ impl Results {
         query().map_err(|error| self.at("look for runs in").sqlite(error))
     }
 
-    /// The runs imported from the log with this hash, according to their fact
-    /// [`names::IMPORT_SHA256`]. Runs of versions without that fact are recognised by their names,
-    /// which end in the hash's first digits.
+    /// The runs that were imported from the log with this hash, according to the fact
+    /// [`names::IMPORT_SHA256`]. Earlier versions did not store that fact. Their runs are
+    /// recognised by their names, which end in the first digits of the hash.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -94,7 +94,7 @@ impl Results {
     }
 }
 
-/// Replaces the intervals' zeros with NULL for counters that the log lacks.
+/// Replaces the zeros of the intervals by NULL for counters that the log does not contain.
 fn forget_unknown_intervals(
     connection: &rusqlite::Connection,
     id: i64,
@@ -110,7 +110,7 @@ fn forget_unknown_intervals(
 }
 
 /// Whether a run that is not being replaced has this name.
-fn is_taken_beside(
+fn is_name_used_by_another(
     connection: &rusqlite::Connection,
     name: &str,
     others: &[i64],
@@ -123,7 +123,7 @@ fn is_taken_beside(
 
 fn drafted(run: &RunRecord) -> Draft {
     let mut draft = Draft::new(usize::MAX);
-    // Number the operations first, in their order.
+    // First number the operations, in their order.
     for operation in &run.operations {
         draft.operation(&operation.name);
     }

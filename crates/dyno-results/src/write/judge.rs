@@ -1,4 +1,4 @@
-//! Findings, verdicts and waivers of stored runs.
+//! The findings, verdicts and waivers of stored runs.
 
 use dyno_core::finding::{Finding, Verdict, Waiver};
 use dyno_core::record::Fact;
@@ -29,8 +29,8 @@ impl Results {
         })
     }
 
-    /// Stores results that became known only after the run finished, such as its costs. Verdict,
-    /// findings and intervals in the summary are ignored: they have tables.
+    /// Stores results that became known after the run had finished, such as its costs. The verdict,
+    /// findings and intervals in the summary are ignored, because they have their own tables.
     ///
     /// # Errors
     /// The run does not exist, or the file cannot be written to.
@@ -40,8 +40,8 @@ impl Results {
         self.transact(doing, |connection| write_summary(connection, id, summary))
     }
 
-    /// Stores facts that became known only after the runs finished, such as the answer of their
-    /// search.
+    /// Stores facts that became known after the runs had finished, such as the answer of the search
+    /// they belong to.
     ///
     /// # Errors
     /// A run does not exist, or the file cannot be written to.
@@ -81,8 +81,8 @@ impl Results {
         read().map_err(|error| self.at(doing).sqlite(error))
     }
 
-    /// Waives findings of a run for a reason, and returns the verdict of the others; `None` if the
-    /// run was not judged yet. To keep waivers when the run is judged again, pass
+    /// Waives findings of a run with a reason, and returns the verdict of the others. `None` if the
+    /// run was not judged yet. To keep the waivers when the run is judged again, pass
     /// [`Results::waivers`] to the judge.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Results {
     }
 }
 
-/// Call within a transaction.
+/// Writes the findings. Call this within a transaction.
 pub(super) fn write_judgement(
     connection: &Connection,
     id: i64,

@@ -1,5 +1,5 @@
-//! Writes a run in progress with one transaction per interval: killing the process loses at most
-//! the last interval.
+//! Writes a run in progress with one transaction per interval, so that killing the process loses at
+//! most the last interval.
 
 use std::path::Path;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub enum Record {
     Target(TargetSummary),
     /// An interval with the latencies of each operation, `event` first.
     Interval(Box<IntervalSummary>, Vec<(String, Measured)>),
-    /// A series, before its first sample.
+    /// A series, which must come before its first sample.
     Series(SeriesId, SeriesKey, SeriesKind),
     /// Values at an instant, in seconds from the start of the measurement.
     Samples(f64, Vec<(SeriesId, f64)>),
@@ -61,19 +61,20 @@ pub enum Record {
     Settings {
         /// Name and value of each.
         values: Vec<(String, String)>,
-        /// At the end of the run instead of its start.
+        /// Whether these are the settings at the end of the run, not at its start.
         at_end: bool,
     },
     /// An event.
     Event(Event),
-    /// Something could not be observed.
+    /// Something that could not be observed.
     NotObserved(NotObserved),
     /// The CPU profile of a process.
     Profile(Box<CpuProfile>),
 }
 
 impl Record {
-    /// Makes an interval from a recorder's latencies, reduced to two significant digits.
+    /// Creates the record of an interval from a recorder's latencies, which are reduced to two
+    /// significant digits.
     pub fn interval(summary: &IntervalSummary, operations: &[(&str, &Latencies)]) -> Self {
         let measured = operations
             .iter()
@@ -82,7 +83,7 @@ impl Record {
     }
 }
 
-/// Writes one run into a results file. Readers see records after the next interval or
+/// Writes one run to a results file. Readers see the records after the next interval or after
 /// [`RunWriter::flush`].
 #[derive(Debug)]
 pub struct RunWriter {
@@ -94,7 +95,7 @@ pub struct RunWriter {
 }
 
 impl Results {
-    /// Enters a run; its state is `running` until it is finished. If the name is taken, the next
+    /// Enters a run, whose state is `running` until it is finished. If the name is taken, the next
     /// free number is appended: see [`RunWriter::name`].
     ///
     /// # Errors
@@ -156,10 +157,10 @@ impl RunWriter {
         &mut self.results
     }
 
-    /// Takes a record. An interval is written at once, with all earlier records.
+    /// Takes a record. An interval is written at once, together with all earlier records.
     ///
     /// # Errors
-    /// It could not be written. It is kept and retried with the next interval.
+    /// The record could not be written. It is kept, and written with the next interval.
     pub fn write(&mut self, record: Record) -> Result<(), ResultsError> {
         let interval = matches!(record, Record::Interval(..));
         self.take(record);
@@ -199,12 +200,12 @@ impl RunWriter {
         Ok(id)
     }
 
-    /// Records values at an instant. Values that are not finite are skipped.
+    /// Records values at an instant. Skips values that are not finite.
     pub fn sample(&mut self, at_s: f64, values: &[(SeriesId, f64)]) -> Result<(), ResultsError> {
         self.write(Record::Samples(at_s, values.to_vec()))
     }
 
-    /// Records a fact. It replaces one of the same name.
+    /// Records a fact, which replaces one of the same name.
     pub fn fact(&mut self, fact: &Fact) -> Result<(), ResultsError> {
         self.write(Record::Facts(vec![fact.clone()]))
     }
@@ -230,7 +231,7 @@ impl RunWriter {
     /// Writes all pending records.
     ///
     /// # Errors
-    /// They could not be written. They are kept, up to [`PENDING_MAX`] rows.
+    /// The records could not be written. They are kept, up to [`PENDING_MAX`] rows.
     pub fn flush(&mut self) -> Result<(), ResultsError> {
         if self.draft.is_written() {
             return Ok(());
@@ -249,20 +250,21 @@ impl RunWriter {
             true => results.patience,
             false => Duration::ZERO,
         };
-        // Setting it cannot fail; if it did, the timeout would stay as it was.
+        // This cannot fail. If it did, the timeout would stay as it was.
         let _ = results.connection.busy_timeout(patience);
     }
 
-    /// Records lost because too many were pending while the file could not be written to.
+    /// Records that were lost, because too many were pending while the file could not be written
+    /// to.
     pub fn lost(&self) -> u64 {
         self.draft.lost()
     }
 
-    /// Ends the run. `totals` are the latencies of the whole measurement by operation, `event`
+    /// Ends the run. `totals` are the latencies of the whole measurement by operation, with `event`
     /// first.
     ///
     /// # Errors
-    /// It could not be written, and may be retried.
+    /// The end could not be written. It may be retried.
     pub fn finish(
         &mut self,
         summary: &RunSummary,
@@ -273,7 +275,7 @@ impl RunWriter {
         self.end(&Ending::new(summary, state, totals, sessions))
     }
 
-    /// The same with an ending prepared before.
+    /// The same, with an ending that was prepared before.
     pub fn end(&mut self, ending: &Ending) -> Result<(), ResultsError> {
         let written = self.transact(|transaction, id, draft| {
             draft.write(transaction, id)?;
@@ -288,7 +290,7 @@ impl RunWriter {
     /// Ends a run that failed before it had any results.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The end could not be written.
     pub fn abandon(&mut self, why: &str) -> Result<(), ResultsError> {
         self.end(&Ending::without_results(RunState::Failed, why))
     }

@@ -27,11 +27,11 @@ pub(crate) fn delete(connection: &Connection, ids: &[i64]) -> rusqlite::Result<(
 
 impl Results {
     /// Deletes runs and everything that belongs to them, and returns their space to the file
-    /// system. Their numbers are never reused. Returns the number of bytes by which the file
-    /// shrank: 0 if another process has it open; the space is then reused by later runs.
+    /// system. Their numbers are never used again. Returns by how many bytes the file shrank. That
+    /// is 0 if another process has it open, and later runs then use the space.
     ///
     /// # Errors
-    /// A run does not exist, and nothing is deleted then; or the file cannot be written to.
+    /// A run does not exist, in which case nothing is deleted; or the file cannot be written to.
     pub fn remove(&mut self, ids: &[i64]) -> Result<u64, ResultsError> {
         let doing = "remove runs from";
         for id in ids {

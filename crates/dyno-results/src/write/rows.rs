@@ -122,24 +122,24 @@ fn write_profile(
         .map(drop)
 }
 
-/// The name, with the first free number appended if it is taken.
+/// The name. If it is taken, the first number that is free is appended.
 pub(crate) fn free_name(connection: &Connection, name: &str) -> rusqlite::Result<String> {
     let mut free = name.to_owned();
     let mut number = 1;
-    while is_taken(connection, &free)? {
+    while is_name_taken(connection, &free)? {
         number += 1;
         free = format!("{name}-{number}");
     }
     Ok(free)
 }
 
-pub(crate) fn is_taken(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+pub(crate) fn is_name_taken(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM run WHERE name = ?1")?
         .exists([name])
 }
 
-/// Inserts a run; returns its number.
+/// Inserts a run and returns its number.
 pub(crate) fn insert_run(
     connection: &Connection,
     head: &RunHead,
@@ -181,7 +181,7 @@ pub(crate) fn insert_run(
     Ok(connection.last_insert_rowid())
 }
 
-/// Stores the target's identity, in the columns and in the head.
+/// Stores the identity of the target in the columns and in the head.
 pub(crate) fn write_target(
     connection: &Connection,
     run_id: i64,
@@ -236,7 +236,7 @@ fn write_interval(
         .map(drop)
 }
 
-/// A row of `interval`: its own columns, and one for each counter.
+/// Inserts a row of `interval`, which has its own columns and one for each counter.
 static INSERT_INTERVAL: LazyLock<String> = LazyLock::new(|| {
     let own = "run_id, number, at_s, length_s, sessions, errors_seen, max_ms, backlog,
                concurrency, percentiles, working, waiting, connecting, lost, finished,
@@ -359,9 +359,9 @@ fn write_sample(connection: &Connection, run_id: i64, sample: &SampleRow) -> rus
         .map(drop)
 }
 
-/// Stores a whole number as an integer, which takes the fewest bytes.
+/// Stores a whole number as an integer, which takes fewer bytes.
 pub(crate) fn short(value: f64) -> Value {
-    // SQLite does so up to this value, and no digit is lost.
+    // SQLite itself does so up to this value, and no digit is lost.
     const SHORT_MAX: f64 = 140_737_488_355_328.0;
     // A negative zero would lose its sign.
     let whole = value.fract() == 0.0 && value.abs() < SHORT_MAX && value.to_bits() != NEGATIVE_ZERO;
@@ -374,7 +374,7 @@ pub(crate) fn short(value: f64) -> Value {
 
 const NEGATIVE_ZERO: u64 = (-0.0_f64).to_bits();
 
-/// SQLite's integers end at 2^63; no sum of a run reaches it.
+/// SQLite's integers end at 2^63, which no sum of a run reaches.
 pub(crate) fn whole(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

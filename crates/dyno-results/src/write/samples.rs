@@ -1,4 +1,4 @@
-//! Observed samples: unchanged in the first hour, then as means over ten seconds.
+//! Samples of observers: unchanged in the first hour, and later as means over ten seconds.
 
 use dyno_core::record::SeriesKind;
 
@@ -10,11 +10,11 @@ pub(crate) struct SampleRow {
     pub(crate) series: u32,
     pub(crate) at_s: f64,
     pub(crate) value: f64,
-    /// The time of the row to replace, if any.
+    /// The time of the row that this one replaces, if any.
     pub(crate) instead_of_s: Option<f64>,
 }
 
-/// The series of a run, by number. `None` if a definition was lost.
+/// The series of a run by number. `None` if the definition was lost.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     series: Vec<Option<State>>,
@@ -50,8 +50,8 @@ impl Samples {
         });
     }
 
-    /// Adds a sample; returns the rows that are final, or `Err` if the series is unknown. A value
-    /// that is not finite is skipped.
+    /// Adds a sample and returns the rows that are final, or `Err` if the series is unknown. Skips
+    /// a value that is not finite.
     pub(crate) fn add(
         &mut self,
         series: u32,
@@ -77,7 +77,7 @@ impl Samples {
         {
             open.at_s = at_s;
             open.weight += weight;
-            // In this form, the mean of equal values is exactly that value.
+            // In this form, the mean of equal values is exactly their value.
             open.mean += (value - open.mean) * (weight / open.weight);
             open.changed = true;
             return Ok(Vec::new());
@@ -109,7 +109,7 @@ impl Samples {
         Ok(closed)
     }
 
-    /// Unfinished means that changed since they were written.
+    /// The unfinished means that changed since they were last written.
     pub(crate) fn growing(&self) -> Vec<SampleRow> {
         let series = self.series.iter().enumerate();
         series
@@ -120,7 +120,7 @@ impl Samples {
             .collect()
     }
 
-    /// Marks them as written.
+    /// Marks the unfinished means as written.
     pub(crate) fn written(&mut self) {
         let states = self.series.iter_mut().flatten();
         for open in states.filter_map(|state| state.open.as_mut()) {
@@ -130,7 +130,7 @@ impl Samples {
     }
 }
 
-/// A sample of a series that was not defined.
+/// The sample belongs to a series that was not defined.
 #[derive(Debug)]
 pub(crate) struct Unknown;
 
@@ -144,7 +144,8 @@ impl OpenSample {
         }
     }
 
-    /// A whole step gets the time of its end, a whole number that takes little space.
+    /// A step that is complete gets the time of its end, which is a whole number and takes little
+    /// space.
     fn closed(&self, series: u32) -> SampleRow {
         self.row(series, step_end_s(self.step))
     }

@@ -1,16 +1,16 @@
-//! Latencies over time: unchanged in the first hour, then merged into steps of ten seconds.
+//! Latencies over time: unchanged in the first hour, and later merged into steps of ten seconds.
 
 use crate::codec::{Measured, SpanRow};
 
-/// Up to this time, every interval keeps separate latencies and samples, in seconds from the start
-/// of the measurement.
+/// Up to this time, every interval has its own latencies and samples. In seconds from the start of
+/// the measurement.
 pub const FINE_S: f64 = 3600.0;
 
-/// Later data is consolidated to steps of this many seconds.
+/// Later data is merged into steps of this many seconds.
 pub const COARSE_S: f64 = 10.0;
 
-/// The step of ten seconds that contains an instant, counted from the end of the first hour; a step
-/// includes its end. `None` within the first hour.
+/// The step of ten seconds that contains an instant, counted from the end of the first hour. The
+/// end of a step belongs to it. `None` within the first hour.
 pub(crate) fn step(at_s: f64) -> Option<i64> {
     (at_s > FINE_S).then(|| ((at_s - FINE_S) / COARSE_S).ceil() as i64)
 }
@@ -32,7 +32,7 @@ pub(crate) struct NumberedSpan {
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
     next_number: u32,
-    /// By the operation's number.
+    /// By the number of the operation.
     open: Vec<Option<OpenSpan>>,
 }
 
@@ -43,12 +43,12 @@ struct OpenSpan {
     from_s: f64,
     to_s: f64,
     measured: Measured,
-    /// Whether it changed since it was written.
+    /// Whether it has changed since it was last written.
     changed: bool,
 }
 
 impl Spans {
-    /// Adds an operation's latencies; returns the rows that are final.
+    /// Adds the latencies of an operation, and returns the rows that are final.
     pub(crate) fn add(
         &mut self,
         operation: u32,
@@ -60,7 +60,7 @@ impl Spans {
         if self.open.len() <= index {
             self.open.resize_with(index + 1, || None);
         }
-        // Use the midpoint, so that an end slightly after a step's still belongs to it.
+        // Use the middle, so that an interval that ends slightly after a step still belongs to it.
         let step = step(f64::midpoint(from_s, to_s));
         if let (Some(open), Some(step)) = (&mut self.open[index], step)
             && open.step == step
@@ -96,7 +96,7 @@ impl Spans {
         closed
     }
 
-    /// Unfinished spans that changed since they were written.
+    /// The unfinished spans that changed since they were last written.
     pub(crate) fn growing(&self) -> Vec<NumberedSpan> {
         let open = self.open.iter().enumerate();
         open.filter_map(|(operation, span)| {
@@ -106,7 +106,7 @@ impl Spans {
         .collect()
     }
 
-    /// Marks them as written.
+    /// Marks the unfinished spans as written.
     pub(crate) fn written(&mut self) {
         for open in self.open.iter_mut().flatten() {
             open.changed = false;

@@ -1,16 +1,16 @@
-//! The record of a day with ten operations and 150 series stays small.
+//! The record of a day with ten operations and 150 series must stay small.
 
 use crate::common::day::{Day, OPERATIONS, SECONDS, SERIES};
 use crate::common::head;
 use dyno_results::{Results, Scope};
 use tempfile::TempDir;
 
-/// Maximum size of a day's record.
+/// The largest size of a day's record in bytes.
 const BYTES_MAX: u64 = 100_000_000;
 
-/// Seconds of the consolidated part per record, to save time. The measurement, `cargo run --release
-/// -p dyno-results --example day write FILE`, records each second in its own transaction and
-/// produces the same size.
+/// Record one of this many seconds of the merged part, to save time. The measurement, `cargo run
+/// --release -p dyno-results --example day write FILE`, records each second in its own transaction,
+/// and results in the same size.
 const STRIDE: u32 = 10;
 
 /// Simulated seconds in one transaction.
@@ -20,7 +20,7 @@ const SECONDS_AT_ONCE: u32 = 300;
 fn a_day_stays_below_a_hundred_megabytes() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    // Do not measure the first run: the number 1 takes less space than any other.
+    // Do not measure the first run, because the number 1 takes less space than any other.
     drop(
         Results::open(&path)
             .unwrap()
@@ -42,7 +42,8 @@ fn a_day_stays_below_a_hundred_megabytes() {
     let bytes = std::fs::metadata(&path).unwrap().len();
     assert!(bytes < BYTES_MAX, "{bytes} bytes");
 
-    // The last second of the first hour ends slightly late and counts as consolidated.
+    // The last second of the first hour ends slightly late, and so counts as part of the merged
+    // data.
     let (fine, coarse) = (3599, (SECONDS as usize - 3600) / 10);
     let steps = fine + coarse..=fine + coarse + 2;
     let connection = rusqlite::Connection::open(&path).unwrap();

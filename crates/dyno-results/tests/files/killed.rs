@@ -1,4 +1,4 @@
-//! Processes that are killed while they write, and concurrent writers.
+//! Processes that are killed while they write, and writers at the same time.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -12,13 +12,13 @@ use dyno_results::{Filter, Results, RunStage, RunWriter, Scope};
 use dyno_samples::values::key;
 use tempfile::TempDir;
 
-/// The path that the child process writes to. If it is set, this program is the child.
+/// The path that the child process writes to. If it is set, this process is the child.
 const CHILD_FILE: &str = "DYNO_TEST_CHILD_FILE";
 
-/// Number of intervals to write; without it, the child writes until it is killed.
+/// How many intervals to write. Without it, the child writes until it is killed.
 const CHILD_INTERVALS: &str = "DYNO_TEST_CHILD_INTERVALS";
 
-/// Not a real test: the process that other tests start, watch and kill. It prints each interval
+/// Not a test itself: the process that other tests start, watch and kill. It prints each interval
 /// that it has written.
 #[test]
 #[ignore = "the child process of the other tests, which start it"]
@@ -34,7 +34,7 @@ fn child() {
     let cpu = writer.series(&key, SeriesKind::Gauge).unwrap();
     let event = latencies(20, 4);
     for number in 1..=intervals {
-        // Start just before the end of the first hour, so that rows are also rewritten.
+        // Start just before the end of the first hour, so that some rows are also written again.
         let number = number + 3590;
         writer.sample(f64::from(number), &[(cpu, 1.0)]).unwrap();
         writer
@@ -75,13 +75,13 @@ fn a_killed_run_loses_at_most_one_interval() {
             .lines()
             .map_while(Result::ok);
         let mut lines_printed = Vec::new();
-        // In the first rounds, kill it while it creates the file or enters the run.
+        // In the first rounds, kill it while it is creating the file or entering the run.
         for (from_round, word) in [(4, "begun "), (8, "wrote ")] {
             if round >= from_round {
                 lines_printed.extend(lines.by_ref().find(|line| line.contains(word)));
             }
         }
-        // The clock's last digits serve as a random delay.
+        // The last digits of the clock serve as a random delay.
         std::thread::sleep(Duration::from_micros(Clock.now() / 1000 % 40_000));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -91,7 +91,7 @@ fn a_killed_run_loses_at_most_one_interval() {
             check(&path, i64::from(id), last_printed);
         }
     }
-    // Unless some children got far enough, this tested nothing.
+    // If no child got far enough, nothing was tested.
     let results = Results::open(&path).unwrap();
     let lines = results.runs(&Filter::default()).unwrap();
     assert!(lines.len() >= 8, "{} runs were begun", lines.len());
@@ -106,7 +106,7 @@ fn a_killed_run_loses_at_most_one_interval() {
 }
 
 fn last_number(lines: &[String], word: &str) -> Option<u32> {
-    // The test harness may write at the beginning of the line.
+    // The test harness may have written to the same line.
     let number = |line: &String| line.split_once(word)?.1.trim().parse().ok();
     lines.iter().rev().find_map(number)
 }
@@ -121,8 +121,8 @@ fn check(path: &Path, id: i64, last_printed: u32) {
         .intervals
         .last()
         .map_or(3590, |interval| interval.at_s as u32);
-    // Everything it printed as written is in the file; one more interval may be, if it was killed
-    // before printing.
+    // Everything that it printed as written must be in the file. One more interval may be there, if
+    // it was killed before it printed that one.
     assert!(
         saved == last_printed || saved == last_printed + 1,
         "printed {last_printed}, saved {saved}"
@@ -154,7 +154,7 @@ fn integrity(path: &Path) -> String {
 fn two_processes_write_at_once() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
-    // The file does not exist: both try to create it.
+    // The file does not exist, so both try to create it.
     let children: Vec<Child> = (0..2).map(|_| start(&path, Some(200))).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();

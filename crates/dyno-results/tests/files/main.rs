@@ -1,4 +1,4 @@
-//! Results files, written and read.
+//! Writes results files and reads them.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 

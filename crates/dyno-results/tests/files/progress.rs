@@ -1,4 +1,4 @@
-//! Reads a run in progress piece by piece.
+//! Reads a run in progress step by step.
 
 use crate::common::{head, interval, latencies};
 use dyno_core::record::{Event, EventKind, SeriesKind};
@@ -60,7 +60,7 @@ fn each_poll_returns_only_new_records() {
     }
     let idle = reader.progress(run.id(), &mut position).unwrap();
     assert!(idle.intervals.is_empty() && idle.spans.is_empty() && idle.events.is_empty());
-    // The first call returns all of it, in order.
+    // The first call returns everything in order.
     let all = reader
         .progress(run.id(), &mut ReadPosition::default())
         .unwrap();

@@ -1,4 +1,4 @@
-//! Reading returns the recorded run.
+//! A run that is read must be the run that was recorded.
 
 use crate::common::{doubtful, head, interval, latencies, summary, target};
 use dyno_core::finding::{Verdict, Waiver};
@@ -228,7 +228,7 @@ fn a_run_is_found_by_any_unique_name() {
     assert_eq!(results.find("20261121-oltp-aab").unwrap(), 2);
     let error = results.find("20261121").unwrap_err();
     assert!(matches!(&error.problem, Problem::Ambiguous { names, .. } if names.len() == 2));
-    // A short number means a run's number, never the beginning of a name.
+    // A short number is always the number of a run, and never the beginning of a name.
     for wanted in ["", "x", "4", "20", "2026112", "20261123"] {
         let error = results.find(wanted).unwrap_err();
         assert!(matches!(error.problem, Problem::NoSuchRun(_)), "{error}");
@@ -309,7 +309,7 @@ fn columns_of_an_imported_run_match_its_json() {
         let gap = |what: &&str| values::gap(what, "the log does not contain it");
         run.not_observed = unknown.iter().map(gap).collect();
         let mut own = summary();
-        // The errors are counted, but without codes.
+        // The errors are counted, but have no codes.
         own.errors.clear();
         own.totals.errors = 10;
         own.not_observed.clone_from(&run.not_observed);

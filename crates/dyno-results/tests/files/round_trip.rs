@@ -1,4 +1,4 @@
-//! Runs of every shape survive a round trip.
+//! Runs of every kind must survive being written and read.
 
 use crate::common::{finding, head, interval, span, summary};
 use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
@@ -144,7 +144,7 @@ fn runs() -> impl Strategy<Value = RunRecord> {
         )
 }
 
-/// Profiles of this size; none for a run without intervals.
+/// Profiles of this size. None for a run without intervals.
 fn profiles(size: u64) -> Vec<CpuProfile> {
     let profile = |process: ProfiledProcess| {
         let stack = |number| format!("a thread;main;f{number} (int);tcp_sendmsg_[k] 7\n");
@@ -168,7 +168,7 @@ fn share(session: u32) -> SessionShare {
     }
 }
 
-/// Two records are of the same run, apart from their numbers.
+/// Checks that two records are equal, except for their numbers.
 fn same(read: &RunRecord, run: &RunRecord) -> Result<(), TestCaseError> {
     prop_assert_eq!(read.state, run.state);
     prop_assert_eq!(&read.head, &run.head);
@@ -223,7 +223,7 @@ proptest! {
         let id = results.import(&run).unwrap();
         let read = results.load(id, &Scope::every()).unwrap();
         same(&read, &run)?;
-        // Import the loaded record once more.
+        // Import the run that was loaded once more.
         let mut again = read;
         again.head.name = "again".to_owned();
         let id = results.import(&again).unwrap();

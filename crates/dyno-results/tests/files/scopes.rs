@@ -1,4 +1,4 @@
-//! A partly loaded run agrees with the fully loaded one.
+//! A run that is loaded in part must agree with the whole run.
 
 use crate::common::{self, head, histogram, interval};
 use dyno_core::record::{Operation, RunRecord, Span};
@@ -6,13 +6,13 @@ use dyno_results::{Results, SPANS_HELD_MAX, Scope};
 use hdrhistogram::Histogram;
 use tempfile::TempDir;
 
-/// Enough spans per operation that loading merges them.
+/// So many spans per operation that loading merges them.
 const SPANS: u64 = SPANS_HELD_MAX as u64 / 2 + 400;
 const INTERVALS: u32 = 50;
 const COLUMNS: usize = 240;
 const PERCENTS: [f64; 6] = [0.0, 50.0, 95.0, 99.0, 99.9, 100.0];
 
-/// Latencies from a microsecond to a minute; every seventh span of one operation has none.
+/// Latencies from a microsecond to a minute. Every seventh span of one operation has none.
 fn span(operation: u64, number: u64) -> Span {
     let count = if operation == 1 && number.is_multiple_of(7) {
         0
@@ -29,7 +29,7 @@ fn span(operation: u64, number: u64) -> Span {
     common::span(from_s, from_s + 1.0, &service, response)
 }
 
-/// A results file with a run of this many spans, and the run's number.
+/// Records a run with this many spans. Returns the results file and the number of the run.
 fn recorded(spans: u64) -> (TempDir, Results, i64) {
     let folder = TempDir::new().unwrap();
     let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
@@ -53,7 +53,7 @@ fn recorded(spans: u64) -> (TempDir, Results, i64) {
     (folder, results, id)
 }
 
-/// The aggregate of an operation's spans.
+/// All spans of an operation together.
 #[derive(Debug, PartialEq)]
 struct Aggregate {
     name: String,
@@ -112,7 +112,7 @@ fn columns_add_up_to_the_whole() {
         assert_eq!(every.spans.len() as u64, SPANS);
         assert!(whole.spans.len() < every.spans.len());
         assert_eq!(columns.spans.len(), COLUMNS);
-        // Adjacent, non-empty, and about equally long.
+        // Spans are adjacent, not empty, and of about equal length.
         for pair in columns.spans.windows(2) {
             assert_eq!(pair[0].to_s, pair[1].from_s);
         }

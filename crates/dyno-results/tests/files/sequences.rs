@@ -1,4 +1,4 @@
-//! Runs found as the phases of a sequence.
+//! Finds the runs that are the phases of a sequence.
 
 use crate::common::head;
 use dyno_core::record::RunState;

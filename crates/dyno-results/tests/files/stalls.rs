@@ -1,4 +1,5 @@
-//! A stall has the same length in the finding, the file, its view, JSON, pages and comparisons.
+//! A stall must have the same length in the finding, the file, its view, JSON, pages and
+//! comparisons.
 
 use dyno_core::finding::{Finding, Stall, verdict};
 use dyno_core::record::{EventKind, RunRecord};
@@ -9,7 +10,7 @@ use dyno_verdict::{CompareOptions, Context, compare, judge};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A run with three stalled seconds and a later stall of 0.547 s within a second that has events.
+/// A run with three stalled seconds, and a later stall of 0.547 s in a second that has events.
 fn stalled() -> RunRecord {
     let mut rates = noisy(30, 1000.0, 0.04, 1);
     rates[9..12].fill(0.0);
@@ -31,7 +32,7 @@ fn stalls_finding(findings: &[Finding]) -> &Finding {
     findings.iter().find(|one| one.check == "stalls").unwrap()
 }
 
-/// From, to, length, rate within, level, longest latency.
+/// From, to, length, rate within, level, and longest latency.
 type Row = (f64, f64, f64, f64, f64, Option<f64>);
 
 fn rows(file: &std::path::Path) -> Vec<Row> {
@@ -86,7 +87,7 @@ fn a_stall_has_the_same_length_everywhere() {
         .collect();
     assert_eq!(of_view, of_finding);
     assert_eq!(seen.iter().map(|row| row.2).collect::<Vec<_>>(), lengths);
-    // No event ended in the three seconds, but some ended in the second of the other stall.
+    // No event ended in the three seconds, but some ended in the second that has the other stall.
     assert!(seen[0].5.is_none() && seen[1].5.is_some(), "{seen:?}");
 
     let json = dyno_report::json::run(run.summary.as_ref().unwrap()).unwrap();
@@ -121,7 +122,7 @@ fn a_stall_has_the_same_length_everywhere() {
     };
     let marks = r#""stalls":[[9,12],[20.125,20.672]]"#;
     assert!(page(&run).contains(marks));
-    // The stored stalls count, whichever part of the record is loaded.
+    // The stored stalls count, no matter which part of the record is loaded.
     run.intervals.clear();
     run.events.clear();
     assert!(page(&run).contains(marks));

@@ -1,4 +1,4 @@
-//! Files that cannot be used are reported clearly and left unchanged.
+//! Files that cannot be used: Dyno reports them clearly and leaves them unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,7 +24,8 @@ fn one_run(folder: &Path) -> PathBuf {
     path
 }
 
-/// Both ways of opening fail alike and leave the file unchanged.
+/// Checks that opening the file fails in the same way to read and to write, and leaves it
+/// unchanged.
 fn refused(path: &Path, fits: impl Fn(&Problem) -> bool, words: &[&str]) {
     let before = fs::read(path).ok();
     let errors: [ResultsError; 2] = [
@@ -43,7 +44,7 @@ fn refused(path: &Path, fits: impl Fn(&Problem) -> bool, words: &[&str]) {
 }
 
 #[test]
-fn other_files_are_left_unchanged() {
+fn leaves_other_files_unchanged() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("notes.txt");
     fs::write(
@@ -178,13 +179,13 @@ fn an_application_id_makes_the_file_known() {
     );
 }
 
-/// The folder with the child process's files.
+/// The folder with the files for the child process.
 const CHILD_FOLDER: &str = "DYNO_TEST_CHILD_FOLDER";
 
 /// An unprivileged user: `nobody` on all common systems.
 const NOBODY: u32 = 65_534;
 
-/// Not a real test: permissions do not restrict root, so this part runs as nobody.
+/// Not a test itself: permissions do not restrict root, so this part runs as nobody.
 #[test]
 #[ignore = "the child process of the next test, which starts it"]
 fn child_without_rights() {
@@ -204,7 +205,7 @@ fn child_without_rights() {
     ] {
         assert!(matches!(error.problem, Problem::Denied(_)), "{error:?}");
     }
-    // Its writer was killed, so its data is still in the log next to the file.
+    // Its writer was killed, so the data are still in the log next to the file.
     let results = Results::open_read(&folder.join("unfinished/dyno.db")).unwrap();
     assert_eq!(results.load(1, &Scope::whole()).unwrap().intervals.len(), 1);
 }
@@ -224,7 +225,7 @@ fn read_only_files_can_be_read() {
     }
     fs::copy(one_run(folder.path()), folder.path().join("secret.db")).unwrap();
     let path = one_run(&readable);
-    // Copy the file while it is being written, to get the state that a kill leaves behind.
+    // Copy the file while it is being written, which gives the state that a kill leaves behind.
     let mut writer = Results::open(&folder.path().join("live.db"))
         .unwrap()
         .begin(&head("a"))
@@ -268,7 +269,7 @@ fn read_only_files_can_be_read() {
     );
 }
 
-/// Opening a pipe would block until a writer opens it.
+/// Opening a pipe would block until somebody writes to it.
 #[test]
 fn refuses_special_files_before_opening_them() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! The views return rows, and the guide explains every column.
+//! The views must return rows, and the guide must explain every column.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use dyno_samples::values;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A file with two runs that use every table.
+/// A file with two runs, which use every table.
 fn two_runs(folder: &Path) -> PathBuf {
     let path = folder.join("dyno.db");
     plan_a_trial(&path);
@@ -100,7 +100,7 @@ fn plan_a_trial(path: &Path) {
     results.keep_experiment(&head, &[trial]).unwrap();
 }
 
-/// Intervals of one second; the second and the last are stalled.
+/// Intervals of one second, of which the second and the last are stalled.
 fn intervals() -> Vec<IntervalSummary> {
     let second = |(at_s, number): (f64, u32)| IntervalSummary {
         at_s,

@@ -1,5 +1,6 @@
-//! A connector that is created at the first connection: a script's top level runs before it is
-//! known whether it needs one, and an unresolvable host name is an error of that connection.
+//! A connector that is created when the first connection is made. A script's top level runs before
+//! it is known whether the script needs a database, and a host name that cannot be resolved should
+//! be an error of that connection.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use dyno_core::Target;
 use dyno_core::db::{Connection, Connector, DbError, Family};
 
-/// Connections to a target that may turn out to be unusable.
+/// Connections to a target that may not be usable.
 pub(super) struct LazyConnector {
     target: Target,
     made: OnceLock<Result<Arc<dyn Connector>, DbError>>,
@@ -21,7 +22,7 @@ impl LazyConnector {
         }
     }
 
-    /// The target's own connector.
+    /// The target's real connector.
     pub(super) fn connector(&self) -> Result<Arc<dyn Connector>, DbError> {
         let made = || dyno_drivers::connector(&self.target);
         self.made.get_or_init(made).clone()

@@ -1,6 +1,6 @@
-//! The script's main state, on its own thread. A loop compiled by LuaJIT cannot be interrupted, so
-//! a function that does not return is abandoned with its thread: the process continues without
-//! them, keeps its results, and ends with an error.
+//! The script's main state on its own thread. A loop that LuaJIT has compiled cannot be
+//! interrupted, so a function that does not return is abandoned together with its thread. The
+//! process goes on without them, keeps its results, and ends with an error.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,23 +19,23 @@ use crate::error::{Context as _, Result, failed};
 
 /// How often to check whether the user wants to abandon the run.
 const LOOK: Duration = Duration::from_millis(50);
-/// A call that waits for a database stops by itself at its timeout, with a better message.
+/// A call that waits for a database ends at its own timeout, with a better message.
 const SLACK: Duration = Duration::from_secs(1);
-/// How long a call may take to end after the user's second request.
+/// How long a call may go on after the user's second request to stop.
 const ABANDON: Duration = Duration::from_millis(500);
-/// How long closing its connections may take.
+/// How long it may take to close its connections.
 const CLOSING: Duration = Duration::from_secs(3);
-/// The size of a main thread's stack, on which scripts run under other tools.
+/// The stack size of a main thread, which is where scripts run in other tools.
 const STACK_BYTES: usize = 8 << 20;
 
 type Call = Box<dyn FnOnce(&mut Single<Host>) + Send>;
 
-/// A script's state whose top level has run.
+/// The state of a script whose top level has run.
 pub(super) struct MainState {
     thread: Thread,
     /// The script's path.
     script: String,
-    /// What to try if it takes too long.
+    /// What to try if a call takes too long.
     advice: &'static str,
     stop: Arc<StopSignal>,
     /// The timeout of its calls.
@@ -46,9 +46,9 @@ pub(super) struct MainState {
 }
 
 struct Thread {
-    /// `None` once it must end.
+    /// `None` once the thread must end.
     calls: Option<Sender<Call>>,
-    /// Closed when it has ended.
+    /// Closed when the thread has ended.
     ended: Receiver<()>,
 }
 
@@ -56,7 +56,7 @@ impl MainState {
     /// Runs the script's top level within `bound`, and returns its declarations.
     ///
     /// # Errors
-    /// A script that does not compile, raises, or does not return.
+    /// The script does not compile, raises an error, or does not return.
     pub(super) fn start(
         config: HostConfig,
         connector: Option<Arc<dyn Connector>>,
@@ -105,7 +105,7 @@ impl MainState {
         Ok((state, description.map_err(failed)??))
     }
 
-    /// From now on this signal stops its calls; each has the timeout `bound`.
+    /// Lets this signal stop its calls from now on. Each of them has the timeout `bound`.
     pub(super) fn stop_by(&mut self, stop: Arc<StopSignal>, bound: Duration) -> Result<(), String> {
         self.bound = bound;
         self.stop = Arc::clone(&stop);
@@ -115,10 +115,10 @@ impl MainState {
         })
     }
 
-    /// Runs an entry to its end: see [`Single::run`]. Commands have no timeout.
+    /// Runs an entry to its end, see [`Single::run`]. Commands have no timeout.
     ///
     /// # Errors
-    /// The script's message, a stop by the user, or a timeout.
+    /// The message of the script, a stop by the user, or a timeout.
     pub(super) fn run(&mut self, entry: Entry) -> Result<(), String> {
         let (what, bound) = self.bounds(&entry);
         let begun = Clock.now();
@@ -135,16 +135,16 @@ impl MainState {
     /// See [`Single::run_unless_stopped`].
     ///
     /// # Errors
-    /// As [`MainState::run`].
+    /// Those of [`MainState::run`].
     pub(super) fn run_unless_stopped(&mut self, entry: Entry) -> Result<(), String> {
         let (what, bound) = self.bounds(&entry);
         self.call(&what, bound, move |state| state.run_unless_stopped(&entry))?
     }
 
-    /// Runs a function on the state that takes no longer than a call of the script.
+    /// Runs a function on the state. It must not take longer than a call of the script.
     ///
     /// # Errors
-    /// A timeout, or a state abandoned earlier.
+    /// A timeout, or the state was abandoned earlier.
     pub(super) fn act<R: Send + 'static>(
         &mut self,
         what: &str,
@@ -153,10 +153,10 @@ impl MainState {
         self.call(what, self.bound, act)
     }
 
-    /// Whether no function of the script exceeded its timeout.
+    /// Whether every function of the script ended within its timeout.
     ///
     /// # Errors
-    /// The function that did.
+    /// The function that did not.
     pub(super) fn in_time(&self) -> Result<()> {
         match &self.late {
             Some(why) => Err(failed(why.as_str())),
@@ -164,10 +164,10 @@ impl MainState {
         }
     }
 
-    /// Whether it can still be called.
+    /// Whether the state can still be called.
     ///
     /// # Errors
-    /// Why it was abandoned.
+    /// Why the state was abandoned.
     pub(super) fn alive(&self) -> Result<()> {
         match &self.given_up {
             Some(why) => Err(failed(why.as_str())),
@@ -194,14 +194,14 @@ impl MainState {
         }
         let (answer, answered) = channel();
         let call: Call = Box::new(move |state| drop(answer.send(act(state))));
-        // If the thread has ended, the answer's channel is closed.
+        // If the thread has ended, the channel for the answer is closed.
         if let Some(calls) = &self.thread.calls {
             let _ = calls.send(call);
         }
         self.wait(&answered, what, bound)
     }
 
-    /// Waits for the thread's answer, and abandons the thread without one.
+    /// Waits for the thread to answer, and abandons the thread if it does not.
     fn wait<R>(
         &mut self,
         answered: &Receiver<R>,
@@ -243,7 +243,7 @@ impl Drop for MainState {
     fn drop(&mut self) {
         self.thread.calls = None;
         if self.given_up.is_none() {
-            // Its connections are closed cleanly before the process may end.
+            // Let it close its connections before the process may end.
             let _ = self.thread.ended.recv_timeout(CLOSING);
         }
     }

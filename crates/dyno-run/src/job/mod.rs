@@ -1,4 +1,4 @@
-//! A job: a script or a host test with everything that it needs to run.
+//! A job: a script or a host test, with everything it needs to run.
 
 mod lazy;
 mod main_state;
@@ -27,13 +27,13 @@ use crate::builtins;
 use crate::error::{Result, RunError, failed};
 use crate::workload::{self, Workload};
 
-/// Default timeout of each of a script's functions around a run.
+/// The default timeout of each function of a script before and after the load.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What to run, on what, and how.
 #[derive(Clone)]
 pub struct Job {
-    /// The work of the sessions.
+    /// What the sessions do.
     pub work: Workload,
     /// The command line, for scripts.
     pub argv: Vec<String>,
@@ -55,21 +55,21 @@ pub struct Job {
     pub ignored_errors: Vec<String>,
     /// See [`HostConfig::reconnect_lost`].
     pub reconnect_lost: bool,
-    /// The timeout of each of the script's functions around the run.
+    /// The timeout of each function of the script before and after the load.
     pub call_timeout: Duration,
     /// See [`HostConfig::emulate_prepared`].
     pub emulate_prepared: bool,
     /// See [`HostConfig::luajit_cmd`].
     pub luajit_cmd: Option<String>,
-    /// The target is the null server: see [`HostConfig::canned`].
+    /// Whether the target is the null server: see [`HostConfig::canned`].
     pub canned: bool,
-    /// Record figures per statement shape.
+    /// Whether to record figures per statement shape.
     pub shapes: bool,
     /// Where the output of scripts goes.
     pub prints: Prints,
-    /// It comes from sysbench's command line: see [`HostConfig::sysbench`].
+    /// Whether the job comes from sysbench's command line: see [`HostConfig::sysbench`].
     pub sysbench: bool,
-    /// Takes the script layer's messages.
+    /// Receives the messages of the script layer.
     pub log: fn(&str, &str),
 }
 
@@ -99,8 +99,8 @@ impl Job {
         }
     }
 
-    /// Divides its sessions into these roles, which set their number; an empty list changes
-    /// nothing.
+    /// Divides the sessions into these roles, which determine how many there are. An empty list
+    /// changes nothing.
     pub fn play(&mut self, roles: Vec<Role>) {
         if !roles.is_empty() {
             self.with_sessions(roles.iter().map(|role| role.sessions).sum());
@@ -108,14 +108,14 @@ impl Job {
         self.drive.roles = roles;
     }
 
-    /// Sets the number of sessions, driven by at most one worker per core.
+    /// Sets the number of sessions, which are driven by at most one worker per core.
     fn with_sessions(&mut self, sessions: u32) {
         self.drive.sessions = sessions;
         self.drive.workers = self.workers_for(sessions);
     }
 }
 
-/// What all Lua states of a job share.
+/// What all Lua states of a job have in common.
 #[derive(Clone)]
 struct Shared {
     barrier: Arc<Barrier>,
@@ -151,7 +151,7 @@ impl Shared {
 pub struct Loaded {
     /// The job.
     pub job: Job,
-    /// The script's declarations.
+    /// What the script declares.
     pub description: Description,
     /// The main state; `None` for a host test.
     main: Option<MainState>,
@@ -163,7 +163,7 @@ impl Loaded {
     /// Runs the script's top level and reads its declarations.
     ///
     /// # Errors
-    /// A script that does not compile or raises.
+    /// The script does not compile, or raises an error.
     pub fn new(job: Job) -> Result<Self> {
         let shared = Shared::new(&job.drive);
         let connector = job.target.clone().map(LazyConnector::new).map(Arc::new);
@@ -172,7 +172,7 @@ impl Loaded {
             Workload::Script(source) => {
                 let config = host_config(&job, source, MAIN_STREAM, &shared, None);
                 let connector = connector.clone().map(|made| made as Arc<dyn Connector>);
-                // Without a command only the top level runs, without a timeout.
+                // Without a command, only the top level runs, and has no timeout.
                 let bound = match &job.command {
                     Some(_) => job.call_timeout,
                     None => Duration::MAX,
@@ -190,27 +190,28 @@ impl Loaded {
         })
     }
 
-    /// Sets the number of sessions, driven by at most one worker per core.
+    /// Sets the number of sessions, which are driven by at most one worker per core.
     pub fn with_sessions(mut self, sessions: u32) -> Self {
         self.job.with_sessions(sessions);
         self.shared.barrier = Arc::new(Barrier::new(sessions));
         self
     }
 
-    /// The phases of the script's `phases()` with these options; empty if it has none.
+    /// The phases that the script's `phases()` returns for these options. Empty if it has no such
+    /// function.
     ///
     /// # Errors
-    /// The error that it raised, or an answer that is not a list of phases.
+    /// The error that the function raised, or its answer is not a list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
         let phases = self.report("phases", options, Host::phases)?;
         Ok(phases.unwrap_or_default())
     }
 
-    /// The roles of the script's `roles()` with these options; empty if it has none, or if the
-    /// command is not `run`.
+    /// The roles that the script's `roles()` returns for these options. Empty if it has no such
+    /// function, or if the command is not `run`.
     ///
     /// # Errors
-    /// The error that it raised, or an answer that is not a list of roles.
+    /// The error that the function raised, or its answer is not a list of roles.
     pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
         if self.job.command.as_deref() != Some("run") {
             return Ok(Vec::new());
@@ -251,10 +252,10 @@ impl Loaded {
         answer.map(Some).map_err(failed)
     }
 
-    /// Sets the values that depend on the loaded script, and prepares the run.
+    /// Sets what depends on the loaded script, and prepares the run.
     ///
     /// # Errors
-    /// An invalid target.
+    /// The target is invalid.
     pub fn ready(
         mut self,
         options: Vec<(String, OptionValue)>,
@@ -283,7 +284,7 @@ impl Loaded {
             shared.barrier = Arc::new(Barrier::new(job.drive.sessions));
         }
         let connector: Option<Arc<dyn Connector>> = match connector {
-            // Only sysbench scripts that connect get the error.
+            // Only sysbench scripts that connect should get the error.
             Some(lazy) if job.sysbench => Some(lazy.connector().unwrap_or(lazy)),
             Some(lazy) => Some(lazy.connector()?),
             None => None,
@@ -311,13 +312,13 @@ impl Loaded {
     }
 }
 
-/// The host's cores.
+/// The number of cores of the host.
 pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, usize::from) as u32
 }
 
-/// A separate state for the script, whose top level has run, with its declarations. Waits of its
-/// functions end after `bound`.
+/// Creates another state of the script, whose top level has run, and returns it with the script's
+/// declarations. Waits of its functions end after `bound`.
 fn alone(
     mut config: HostConfig,
     connector: Option<Arc<dyn Connector>>,
@@ -325,7 +326,7 @@ fn alone(
     tid: u32,
     bound: Duration,
 ) -> Result<(Single<Host>, Description)> {
-    // Its functions run alone.
+    // Its functions run alone, so a barrier must not wait for others.
     config.barrier = Arc::new(Barrier::new(1));
     let host = Host::new(Arc::new(config)).map_err(failed)?;
     let mut single = Single::new(host, connector, stop, tid)?;
@@ -336,7 +337,7 @@ fn alone(
     Ok((single, description))
 }
 
-/// Keeps the main state's streams apart from those of sessions.
+/// Keeps the random streams of the main state apart from those of sessions.
 const MAIN_STREAM: u64 = 1 << 32;
 
 fn host_config(
@@ -383,8 +384,8 @@ fn host_config(
     }
 }
 
-/// The default kinds of errors after which an event is repeated: conflicts, and as in sysbench
-/// PostgreSQL's duplicate keys.
+/// The default kinds of error after which an event is repeated. These are conflicts and, as in
+/// sysbench, duplicate keys on PostgreSQL.
 pub fn default_ignored_errors(family: Option<Family>) -> Vec<String> {
     let kinds: &[ErrorKind] = match family {
         Some(Family::Postgres) => &[ErrorKind::Conflict, ErrorKind::Duplicate],

@@ -20,48 +20,49 @@ use super::{Job, Shared, alone, host_config};
 use crate::error::{Context as _, OrFailed as _, Result, RunError, failed};
 use crate::recording::RemoteObserver;
 
-/// Descriptors that the process needs in addition to its connections.
+/// How many descriptors the process needs in addition to its connections.
 const DESCRIPTORS_SPARE: u64 = 64;
 
-/// Files of a session's server process that observers keep open.
+/// How many files of a session's server process the observers keep open.
 const DESCRIPTORS_OBSERVED: u64 = 4;
 
-/// Descriptors of an open SQLite database: itself, its log, the log's index, a temporary file.
+/// The descriptors of an open SQLite database: the file, its log, the log's index, a temporary
+/// file.
 const DESCRIPTORS_PER_FILE: u64 = 4;
 
-/// A job ready to run.
+/// A job that is ready to run.
 pub struct Ready {
     /// The job.
     pub job: Job,
-    /// The script's declarations.
+    /// What the script declares.
     pub description: Description,
-    /// Makes connections.
+    /// Creates connections.
     pub connector: Option<Arc<dyn Connector>>,
-    /// Ends it early.
+    /// Stops it early.
     pub stop: Arc<StopSignal>,
-    /// Set if it makes a part of a run's load: gives the start of its sessions. Work done once per
-    /// run is then left to others.
+    /// Set if this job makes only part of a run's load. The gate gives the start of its sessions,
+    /// and work that is done once per run is left to others.
     pub gate: Option<Gate>,
-    /// The observer on the server's host, for the next run.
+    /// The observer on the server's host that the next run uses.
     pub remote_observer: Option<RemoteObserver>,
     pub(super) main: Main,
     pub(super) shared: Shared,
 }
 
-/// A state that only runs a script's report functions.
+/// A state that only runs the report functions of a script.
 pub struct Reporter(Single<Host>);
 
 impl Reporter {
     /// Calls a report hook.
     ///
     /// # Errors
-    /// The error that it raised.
+    /// The error that the hook raised.
     pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
         self.0.program().set_stat(stat)?;
         self.0.run(&Entry::Hook(hook.to_owned()))
     }
 
-    /// Finishes the output of a report function: see [`Host::finish_report`].
+    /// Completes the output of a report function: see [`Host::finish_report`].
     ///
     /// # Errors
     /// Standard output is closed.
@@ -70,11 +71,11 @@ impl Reporter {
     }
 }
 
-/// The state for the run as a whole.
+/// What belongs to the run as a whole.
 pub(super) enum Main {
     /// The script's main state.
     Script(MainState),
-    /// A test of the host, with its options read.
+    /// A test of the host, whose options have been read.
     Host(Arc<Plan>),
 }
 
@@ -82,7 +83,7 @@ impl Ready {
     /// Calls a function of the main state if the script defines it (`init`, `done`).
     ///
     /// # Errors
-    /// The error that it raised.
+    /// The error that the function raised.
     pub fn call(&mut self, name: &str) -> Result<()> {
         match &mut self.main {
             Main::Script(main) => main.run(Entry::Call(name.to_owned())).map_err(failed),
@@ -91,10 +92,10 @@ impl Ready {
         }
     }
 
-    /// Runs the sessions within the drive's limits.
+    /// Runs the sessions within the limits of the drive.
     ///
     /// # Errors
-    /// Anything that keeps the run from starting.
+    /// Whatever keeps the run from starting.
     pub fn run(&self, mut observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
         self.check_event()?;
         self.start(Entry::Run, &mut observer)
@@ -103,7 +104,7 @@ impl Ready {
     /// Whether the script can run at all.
     ///
     /// # Errors
-    /// It has no `event()`; a host test lacks something that it needs.
+    /// The script has no `event()`, or the host test lacks something it needs.
     pub fn check_event(&self) -> Result<()> {
         if let Some(plan) = self.plan() {
             return Ok(plan.ready()?);
@@ -126,7 +127,7 @@ impl Ready {
     /// Runs a command of the script: in all sessions if it is parallel, else in the main state.
     ///
     /// # Errors
-    /// The error raised in any session.
+    /// The error that a session raised.
     pub fn command(&mut self, name: &str, mut observer: impl FnMut(Progress<'_>)) -> Result<()> {
         let result = self.whole_command(name, &mut observer);
         let stopped = self.stop.level() != StopLevel::None;
@@ -160,7 +161,7 @@ impl Ready {
         match outcome.failures.first() {
             None => Ok(()),
             Some((Some(tid), why)) => Err(failed(why)).context(format!("session {tid}")),
-            // A worker that hangs after the user has stopped it is not a separate failure.
+            // If a worker hangs after the user has stopped the run, that is not another failure.
             Some((None, _)) if self.stop.level() != StopLevel::None => {
                 Err(failed("stopped by the user"))
             }
@@ -168,11 +169,11 @@ impl Ready {
         }
     }
 
-    /// Runs an undo command of the script in the main state, even after the user has stopped the
+    /// Runs a command that undoes another one in the main state, even if the user has stopped the
     /// command that it undoes.
     ///
     /// # Errors
-    /// The error that it raised.
+    /// The error that the command raised.
     pub fn undo(&mut self, name: &str) -> Result<()> {
         let main = self.main().or_failed("a host test has no such command")?;
         main.run(Entry::Command(name.to_owned())).map_err(failed)
@@ -184,16 +185,16 @@ impl Ready {
         self.job.drive.sessions > 1 && commands.any(|(own, parallel)| own == name && *parallel)
     }
 
-    /// Progress of a load.
+    /// The progress of a load.
     pub fn progress(&self) -> Arc<LoadProgress> {
         Arc::clone(&self.shared.progress)
     }
 
-    /// Returns a constructor of a separate state for report functions, to be called on the thread
-    /// that uses it. It runs the script's top level.
+    /// Returns a function that creates another state for report functions. Call it on the thread
+    /// that uses the state. It runs the script's top level.
     ///
     /// # Errors
-    /// There is no script; when called, the error raised by the top level.
+    /// There is no script. When the function is called: the error that the top level raised.
     pub fn reporter(&self) -> Result<impl FnOnce() -> Result<Reporter> + Send + use<>> {
         let source = self.job.work.script().or_failed("there is no script")?;
         let config = host_config(&self.job, source, 0, &self.shared, None);
@@ -205,7 +206,7 @@ impl Ready {
     /// Calls a report hook in the main state.
     ///
     /// # Errors
-    /// The error that it raised.
+    /// The error that the hook raised.
     pub fn report(&mut self, hook: &str, stat: &Stat) -> Result<(), String> {
         let Some(main) = self.main() else {
             return Ok(());
@@ -215,7 +216,7 @@ impl Ready {
         main.run(Entry::Hook(hook.to_owned()))
     }
 
-    /// Finishes the output of the main state's report hooks: see [`Host::finish_report`].
+    /// Completes the output of the main state's report hooks: see [`Host::finish_report`].
     ///
     /// # Errors
     /// Standard output is closed.
@@ -225,7 +226,7 @@ impl Ready {
         })
     }
 
-    /// The text returned by the last command of the main state, if any.
+    /// The text that the last command of the main state returned, if any.
     pub fn last_answer(&mut self) -> Option<String> {
         let main = self.main()?;
         let answer = main.act("its answer", |main| main.program().answer());
@@ -235,7 +236,7 @@ impl Ready {
     /// Whether all of the script's functions returned.
     ///
     /// # Errors
-    /// The function that did not return and was abandoned.
+    /// A function that did not return and was abandoned.
     pub fn alive(&self) -> Result<()> {
         match &self.main {
             Main::Script(main) => main.alive(),
@@ -243,10 +244,10 @@ impl Ready {
         }
     }
 
-    /// Whether all of the script's functions ended within their timeout.
+    /// Whether all of the script's functions ended within their timeouts.
     ///
     /// # Errors
-    /// The function that exceeded it.
+    /// The function that did not.
     pub fn in_time(&self) -> Result<()> {
         match &self.main {
             Main::Script(main) => main.in_time(),
@@ -254,7 +255,7 @@ impl Ready {
         }
     }
 
-    /// Sums of the main state, including the script's top level.
+    /// The counters of the main state, including the script's top level.
     pub fn main_counters(&mut self) -> Counters {
         let counters = self
             .main()
@@ -262,23 +263,22 @@ impl Ready {
         counters.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Whether a function failed without ending the run, which is possible only for sysbench
-    /// scripts.
+    /// Whether a function failed without ending the run. Only sysbench scripts can do that.
     pub fn script_failed(&self) -> bool {
         self.shared.script_failed.load(Ordering::Relaxed)
     }
 
-    /// The kind of the database error quoted in this message, if a session failed with it.
+    /// The kind of the database error that this message quotes, if a session failed with it.
     pub fn kind_behind(&self, words: &str) -> Option<ErrorKind> {
         self.shared.database_errors.kind_behind(words)
     }
 
-    /// The sums that the sessions entered, in the order of declaration.
+    /// The sums to which the sessions have added, in the order of declaration.
     pub fn sums(&self) -> Vec<dyno_script::Sum> {
         self.shared.ledger.sums()
     }
 
-    /// The values that the sessions counted for the whole run.
+    /// What the sessions have counted for the whole run.
     pub(crate) fn counted(&self) -> Counted {
         let sums = self.sums().into_iter();
         Counted {
@@ -291,7 +291,7 @@ impl Ready {
         }
     }
 
-    /// Adds the values counted by other load generators.
+    /// Adds what other load generators have counted.
     pub(crate) fn count(&self, counted: &Counted) {
         let sum = |[kept, unknown_low, unknown_high]: &[i128; 3]| dyno_script::Sum {
             kept: *kept,
@@ -306,12 +306,11 @@ impl Ready {
         self.shared.numbers.add(&counted.numbers);
     }
 
-    /// Values that the script's `ledger()` (or its `full_ledger()`, if `whole` and defined) reads
-    /// from the database, as (sum, name in the database, value); `None` if the script has no such
-    /// function.
+    /// What the script's `ledger()` reads from the database, or its `full_ledger()` if `whole` and
+    /// defined, as (sum, name in the database, value). `None` if the script has no such function.
     ///
     /// # Errors
-    /// The error that it raised, or an invalid answer.
+    /// The error that the function raised, or its answer is invalid.
     pub fn read_ledger(&mut self, whole: bool) -> Result<Option<Vec<(String, String, i64)>>> {
         let functions = &self.description.functions;
         let has = |name: &&str| functions.iter().any(|own| own == name);
@@ -326,11 +325,11 @@ impl Ready {
         Ok(Some(read))
     }
 
-    /// The phases of the script's `phases_there()`, which may look at the target; `None` if it is
-    /// undefined.
+    /// The phases that the script's `phases_there()` returns, which may look at the target. `None`
+    /// if it is not defined.
     ///
     /// # Errors
-    /// The error that it raised, or an answer that is not a list of phases.
+    /// The error that the function raised, or its answer is not a list of phases.
     pub fn phases_there(&mut self) -> Result<Option<Vec<Phase>>> {
         let name = "phases_there";
         if !self.description.functions.iter().any(|own| own == name) {
@@ -343,11 +342,11 @@ impl Ready {
         Ok(Some(phases))
     }
 
-    /// The tables that the script's `prepare` makes and its `cleanup` drops, as its
-    /// `tables_made()` lists them; `None` if it does not list them.
+    /// The tables that the script's `prepare` creates and its `cleanup` drops, as listed by its
+    /// `tables_made()`. `None` if it does not list them.
     ///
     /// # Errors
-    /// The error that it raised, or an answer that is not a list of tables.
+    /// The error that the function raised, or its answer is not a list of tables.
     pub fn created_tables(&mut self) -> Result<Option<Vec<CreatedTable>>> {
         let name = "tables_made";
         if !self.description.functions.iter().any(|own| own == name) {
@@ -359,11 +358,11 @@ impl Ready {
         tables.and_then(|tables| tables).map_err(failed)
     }
 
-    /// Calls the script's `figures()`, if defined, with the measurements, and returns everything
-    /// the script reported of the run.
+    /// Calls the script's `figures()` with the measurements, if it is defined. Returns everything
+    /// that the script has reported about the run.
     ///
     /// # Errors
-    /// The error that it raised; the other reports remain valid.
+    /// The error that the function raised. The other reports remain valid.
     pub fn reported(&mut self, summary: &RunSummary) -> (ScriptReport, Result<()>) {
         let has = self.description.functions.iter().any(|f| f == "figures");
         let measured = RunSummary {
@@ -382,13 +381,13 @@ impl Ready {
             true => (set.map_err(failed))
                 .and_then(|()| self.call("figures"))
                 .context("figures() failed"),
-            // They are not needed.
+            // The figures are not needed.
             false => Ok(()),
         };
         (self.shared.reported.complete(), made)
     }
 
-    /// Whether a script has requested a database driver.
+    /// Whether a script has asked for a database driver.
     pub fn driver_used(&self) -> bool {
         self.shared.driver_used.load(Ordering::Relaxed)
     }
@@ -401,14 +400,14 @@ impl Ready {
         }
     }
 
-    /// The names of its operations and roles.
+    /// The names of the script's operations and roles.
     pub fn names(&self) -> Vec<String> {
         let roles = self.job.drive.roles.iter().map(|role| role.name.clone());
         let operations = self.description.declared.operations.iter().cloned();
         operations.chain(roles).collect()
     }
 
-    /// The target's syntax of values.
+    /// How the target writes values.
     pub(crate) fn literals(&self) -> Literals {
         match self.job.target.as_ref().map(|target| target.family) {
             Some(Family::Mysql) => Literals::Mysql,
@@ -416,7 +415,7 @@ impl Ready {
         }
     }
 
-    /// The host test with its options read; `None` for a script.
+    /// The host test, whose options have been read. `None` for a script.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.main {
             Main::Script(_) => None,
@@ -424,8 +423,8 @@ impl Ready {
         }
     }
 
-    /// The only place that instantiates the generic loop of a worker, so that it is compiled and
-    /// optimised with this crate.
+    /// Nothing else instantiates the generic loop of a worker, so that it is compiled and optimised
+    /// together with this crate.
     fn start(&self, entry: Entry, observer: &mut dyn FnMut(Progress<'_>)) -> Result<RunOutcome> {
         let drive = &self.job.drive;
         if drive.sessions > SESSIONS_MAX {
@@ -442,7 +441,7 @@ impl Ready {
         let needed = per_session * u64::from(own.sessions) + 4 * u64::from(own.workers);
         // Workers have their own descriptor tables.
         let needed = needed + self.plan().map_or(0, Plan::descriptors);
-        // Observers keep files of each of the server's processes open.
+        // Observers keep files of each server process open.
         let useful = needed + DESCRIPTORS_OBSERVED * u64::from(own.sessions);
         ensure_descriptors(needed + DESCRIPTORS_SPARE, useful + DESCRIPTORS_SPARE)?;
         if self.gate.is_some() {
@@ -476,7 +475,7 @@ impl Ready {
         let factory = move |_| {
             let config = host_config(&job, &source, 0, &shared, Some(&declared));
             let host = Host::new(Arc::new(config));
-            // Without its worker, other sessions would wait for its sessions forever.
+            // Without this worker, other sessions would wait for its sessions forever.
             host.inspect_err(|_| shared.barrier.break_down())
         };
         Ok(Run::start(config, factory, observer)?)

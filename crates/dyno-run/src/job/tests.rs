@@ -2,7 +2,7 @@ use dyno_script::Stat;
 
 use super::*;
 
-/// The timeout of these scripts' functions.
+/// The timeout of the functions of these scripts.
 const BOUND: Duration = Duration::from_millis(100);
 
 /// A job that runs a script without a database.
@@ -27,7 +27,7 @@ fn ready(text: &str, sysbench: bool) -> Ready {
 
 #[test]
 fn a_hung_report_function_is_abandoned_and_nothing_is_called_after_it() {
-    // Compiled by LuaJIT: the interpreter's hooks do not run in it.
+    // LuaJIT compiles this loop, and the interpreter's hooks do not run in compiled code.
     let text = "local n = 0\n\
                 sysbench.hooks.report_cumulative = function() while true do n = n + 1 end end\n\
                 function event() end\n\
@@ -40,7 +40,7 @@ fn a_hung_report_function_is_abandoned_and_nothing_is_called_after_it() {
         why.starts_with("report_cumulative() of edge.lua did not return within 100ms"),
         "{why}"
     );
-    // sysbench's command line has no such option.
+    // sysbench's command line does not have this option.
     assert!(!why.contains("--call-timeout"), "{why}");
     assert_eq!(ready.alive().unwrap_err().to_string(), why);
     let after = ready.call("done").unwrap_err().to_string();

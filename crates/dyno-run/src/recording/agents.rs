@@ -1,4 +1,4 @@
-//! Series per load generator, in addition to the observers'.
+//! Series for each load generator, in addition to those of the observers.
 
 use dyno_core::catalogue::{Family, names};
 use dyno_core::record::{SeriesKey, SeriesKind};
@@ -6,11 +6,11 @@ use dyno_load::AgentInterval;
 
 use super::Outputs;
 
-/// The number of the first series, above those of sessions.
+/// The number of the first series, which is above those of sessions.
 const FIRST: u32 = (1 << 31) + (1 << 20);
-/// Further agents have no series; their sums are in the summary.
+/// More agents than this have no series; their sums are in the summary.
 const AGENTS_MAX: usize = 64;
-/// The series of each, in this order.
+/// The series of each agent, in this order.
 const AGENT_SERIES: [(Family, &str, SeriesKind); 3] = [
     (names::AGENT_EVENTS, "count/s", SeriesKind::Rate),
     (names::AGENT_ERRORS, "count/s", SeriesKind::Rate),
@@ -24,7 +24,7 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Their work in an interval of this length that ended at `at_s`.
+    /// Records what they did in an interval of this length that ended at `at_s`.
     pub(super) fn interval(
         &mut self,
         outputs: &Outputs,
@@ -48,7 +48,7 @@ impl Agents {
         }
     }
 
-    /// The number of an agent's first series; announces its series if it is new.
+    /// The number of an agent's first series. Announces its series if the agent is new.
     fn first(&mut self, outputs: &Outputs, name: &str) -> Option<u32> {
         let number = |at: usize| FIRST + (at * AGENT_SERIES.len()) as u32;
         if let Some(at) = self.names.iter().position(|known| known == name) {

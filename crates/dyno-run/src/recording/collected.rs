@@ -1,4 +1,4 @@
-//! Records a finished run from what others kept of it.
+//! Records a finished run from what its agents have kept.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::{context, events, judge, shares, state_of};
 use crate::error::{OrFailed as _, Result};
 use crate::summary::{Subject, summarise_others};
 
-/// A run recorded after its end.
+/// A run that is recorded after its end.
 pub struct CollectedRun {
     writer: RunWriter,
     head: RunHead,
@@ -28,11 +28,11 @@ pub struct CollectedRun {
 }
 
 impl CollectedRun {
-    /// Adds a run to a results file, under its head's name or that name with a number. `origin` is
-    /// the start of its measurement, on the clock of its intervals.
+    /// Adds a run to a results file, under the name in its head or that name with a number.
+    /// `origin` is the start of its measurement by the clock of its intervals.
     ///
     /// # Errors
-    /// The file is not writable.
+    /// The file cannot be written to.
     pub fn start(
         file: &Path,
         head: RunHead,
@@ -53,24 +53,24 @@ impl CollectedRun {
         })
     }
 
-    /// The results file and the run's number in it.
+    /// The results file, and the number of the run in it.
     pub fn location(&self) -> (PathBuf, i64) {
         (self.writer.path().to_owned(), self.writer.id())
     }
 
-    /// Removes a run without a result from its file.
+    /// Removes a run that has no result from its file.
     ///
     /// # Errors
-    /// The file is not writable.
+    /// The file cannot be written to.
     pub fn remove((file, id): &(PathBuf, i64)) -> Result<()> {
         Results::open(file)?.remove(&[*id])?;
         Ok(())
     }
 
-    /// Adds the observations of the run.
+    /// Adds what was observed of the run.
     ///
     /// # Errors
-    /// The file is not writable.
+    /// The file cannot be written to.
     pub fn observed(&mut self, before: &RunRecord) -> Result<()> {
         for series in &before.series {
             let id = self.writer.series(&series.key, series.kind)?;
@@ -97,7 +97,7 @@ impl CollectedRun {
     /// Adds the next interval.
     ///
     /// # Errors
-    /// The file is not writable.
+    /// The file cannot be written to.
     pub fn interval(&mut self, interval: &Interval) -> Result<()> {
         let percentiles = &self.head.percentiles;
         let summary = summarize::interval(interval, self.origin, percentiles);
@@ -107,10 +107,10 @@ impl CollectedRun {
         Ok(())
     }
 
-    /// Adds its result, and judges it.
+    /// Adds the result of the run and judges it.
     ///
     /// # Errors
-    /// The file is not writable.
+    /// The file cannot be written to.
     pub fn finish(mut self, outcome: &RunOutcome, facts: Vec<Fact>) -> Result<RunSummary> {
         let plan = self.head.plan.as_deref();
         let plan = plan.or_failed("the run has no plan")?.clone();

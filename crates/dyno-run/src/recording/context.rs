@@ -1,5 +1,5 @@
-//! The input of the verdict other than the record, stored as facts, so that readers of a results
-//! file have it too.
+//! What the verdict needs in addition to the record. It is stored as facts, so that readers of a
+//! results file have it, too.
 
 use dyno_core::Secret;
 use dyno_core::catalogue::names;
@@ -9,10 +9,10 @@ use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
 use crate::calibration::Calibration as MeasuredCalibration;
 
-/// Shorter passwords would match in any text.
+/// A shorter password would be found in any text.
 const SECRET_CHARS_MIN: usize = 4;
 
-/// A calibration as input of the verdict.
+/// A calibration as the verdict needs it.
 pub(super) fn of(measured: &MeasuredCalibration) -> Calibration {
     Calibration {
         ceiling_per_s: measured.events_per_s_max,
@@ -25,7 +25,8 @@ pub(super) fn of(measured: &MeasuredCalibration) -> Calibration {
     }
 }
 
-/// Whether statements differed, and how many changed nothing, as facts; empty if none was examined.
+/// Whether statements differed and how many changed nothing, as facts. Empty if no statement was
+/// examined.
 pub(super) fn statements(found: &StatementFacts) -> Vec<Fact> {
     const SAMPLE: &str = "a sample of the texts and parameters";
     const CHANGES: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
@@ -146,7 +147,7 @@ pub(super) fn facts(context: &Context) -> Vec<Fact> {
     facts
 }
 
-/// The claim's spelling on the command line.
+/// How the command line spells the claim.
 pub(super) fn word(claim: Claim) -> &'static str {
     match claim {
         Claim::InMemory => "in-memory",
@@ -156,7 +157,7 @@ pub(super) fn word(claim: Claim) -> &'static str {
     }
 }
 
-/// Searches for the target's password in the record, where some places are already hidden.
+/// Searches the record for the target's password, which `hidden` places no longer contain.
 pub(super) fn scan(
     record: &RunRecord,
     password: Option<&Secret>,

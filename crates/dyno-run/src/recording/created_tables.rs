@@ -1,5 +1,5 @@
-//! Which tables in the database have the names that a workload uses, and whether they belong to the
-//! workload. Dyno never drops other tables or writes into them.
+//! Which tables of the database have names that a workload uses, and whether they are the
+//! workload's. Dyno never drops other tables or writes to them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,31 +11,33 @@ use dyno_script::CreatedTable;
 use crate::error::Result;
 use crate::job::Ready;
 
-/// Give up on a server that takes longer to list its tables.
+/// Give up on a server that takes longer than this to list its tables.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Names in one query.
+/// How many names to put into one query.
 const AT_ONCE: usize = 1000;
 
-/// Why a command must not touch the tables that exist.
+/// Why a command must leave the existing tables alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clash {
-    /// `prepare` would create these tables, but the workload's tables exist already.
+    /// `prepare` would create these tables, but the workload's tables already exist.
     Exist(Vec<String>),
-    /// A table, view or other object with one of these names is not the workload's: which, and why.
+    /// A table, view or other object with one of these names is not the workload's. Says which and
+    /// why.
     Foreign(String),
 }
 
-/// An object with a name that the workload uses.
+/// An existing object with a name that the workload uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ExistingObject {
     is_table: bool,
-    /// New tables go into the schema that it is in.
+    /// Whether it is in the schema where new tables are created.
     is_here: bool,
     columns: Vec<String>,
 }
 
-/// What keeps `prepare` or `cleanup` from running; `None` for other commands, for scripts that do
-/// not say which tables they make, and for sysbench's command line, which drops as sysbench does.
+/// What keeps `prepare` or `cleanup` from running. `None` for other commands, for scripts that do
+/// not list the tables they create, and for sysbench's command line, which drops tables as sysbench
+/// does.
 ///
 /// # Errors
 /// The database does not answer, or the script fails.
@@ -50,19 +52,19 @@ pub fn clash(ready: &mut Ready, command: &str) -> Result<Option<Clash>> {
     Ok(judged(&created, &look(ready, &created)?, makes))
 }
 
-/// The state of the tables that a workload creates.
+/// Which of a workload's tables exist.
 pub(super) enum Standing {
     /// None of them exists.
     Absent,
     /// All exist.
     Whole,
-    /// Only some exist: one that does, one that does not.
+    /// Only some exist. Names one that does and one that does not.
     Partial(String, String),
-    /// One is not the workload's.
+    /// One of them is not the workload's.
     Foreign(String),
 }
 
-/// Looks up the tables that the workload creates; `None` if the script does not list them.
+/// Looks up the tables that the workload creates. `None` if the script does not list them.
 pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
     let Some(created) = ready.created_tables()? else {
         return Ok(None);
@@ -71,7 +73,7 @@ pub(super) fn standing(ready: &mut Ready) -> Result<Option<Standing>> {
     if let Some(Clash::Foreign(why)) = judged(&created, &found, false) {
         return Ok(Some(Standing::Foreign(why)));
     }
-    // Tables that may exist already count only if there are no others.
+    // Tables that may exist already only count if there are no others.
     let all = created.iter().all(|own| own.may_exist);
     let needed = || created.iter().filter(|own| all || !own.may_exist);
     let there = needed().find(|own| found.contains_key(&own.name));
@@ -93,7 +95,7 @@ fn judged(
         let Some(there) = found.get(&own.name) else {
             continue;
         };
-        // A new table hides it, and creating one drops nothing.
+        // A new table would hide it, and creating one drops nothing.
         if makes && !there.is_here {
             continue;
         }
@@ -119,8 +121,8 @@ fn judged(
     (makes && !exist.is_empty()).then_some(Clash::Exist(exist))
 }
 
-/// The objects with one of these names. On PostgreSQL, those that the name resolves to and those in
-/// the schema of new tables.
+/// The objects with one of these names. On PostgreSQL, these are the objects that a name resolves
+/// to, and those in the schema where new tables are created.
 fn look(ready: &Ready, created: &[CreatedTable]) -> Result<BTreeMap<String, ExistingObject>> {
     let mut found: BTreeMap<String, ExistingObject> = BTreeMap::new();
     let Some(connector) = &ready.connector else {
@@ -139,8 +141,8 @@ fn look(ready: &Ready, created: &[CreatedTable]) -> Result<BTreeMap<String, Exis
     Ok(found)
 }
 
-/// Adds a row: name, whether it is a table and here (both empty if the row does not say), and a
-/// column.
+/// Adds a row: the name, whether it is a table and whether it is here (both empty if the row does
+/// not say), and a column.
 fn take(found: &mut BTreeMap<String, ExistingObject>, row: Vec<Option<String>>) {
     let mut row = row.into_iter();
     let mut next = || row.next().flatten();
@@ -212,7 +214,7 @@ mod tests {
         let of = |rows: &[[&str; 4]], makes| judged(&list, &existing(rows), makes);
         let is_foreign = |clash| matches!(clash, Some(Clash::Foreign(_)));
         assert_eq!(of(&[], true), None);
-        // The two rows that MySQL returns for a table.
+        // MySQL returns two rows for a table.
         let own = [["a2", "1", "1", "-"], ["a2", "-", "-", "id"]];
         assert_eq!(of(&own, false), None);
         assert_eq!(of(&own, true), Some(Clash::Exist(vec!["a2".to_owned()])));
@@ -223,7 +225,8 @@ mod tests {
             // A view.
             assert!(is_foreign(of(&[["a1", "0", "1", "id"]], makes)));
         }
-        // Another schema's table that the name resolves to: DROP would drop it, CREATE hides it.
+        // A table in another schema that the name resolves to: DROP would drop it, and CREATE hides
+        // it.
         let elsewhere = [["a1", "1", "0", "id"]];
         assert!(is_foreign(of(&elsewhere, false)));
         assert_eq!(of(&elsewhere, true), None);

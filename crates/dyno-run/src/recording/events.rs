@@ -1,4 +1,4 @@
-//! Events that the load generator saw during a run.
+//! The events of a run that the load generator itself noticed.
 
 use dyno_analysis::stalls::shortest_s;
 use dyno_core::clock::Nanos;
@@ -7,13 +7,13 @@ use dyno_core::summary::AgentSummary;
 use dyno_core::text::number_of;
 use dyno_load::{Outage, Pauses, RunOutcome, TimeRange};
 
-/// The most stalls reported individually: the longest.
+/// How many stalls to report separately: the longest ones.
 const STALLS_MAX: usize = 1000;
 
-/// A stall is longer than this many median events, to exclude slow statements.
+/// A stall is longer than this many median events, so that slow statements do not count.
 const MEDIANS: f64 = 3.0;
 
-/// Sorted by kind, then by time.
+/// The events, sorted by kind and then by time.
 pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
     let at_s = |at: Nanos| at.saturating_sub(outcome.measured_start) as f64 / 1e9;
     let mut events: Vec<Event> = (outcome.outages.iter())
@@ -43,7 +43,7 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
     events
 }
 
-/// Whether the generator waited for a CPU in most of this time; `None` if unknown.
+/// Whether the generator waited for a CPU during most of this time. `None` if unknown.
 fn starved(pauses: &Pauses, range: &TimeRange) -> Option<bool> {
     let waits = pauses.starved.as_ref()?.iter();
     let within = |wait: &TimeRange| {
@@ -54,7 +54,7 @@ fn starved(pauses: &Pauses, range: &TimeRange) -> Option<bool> {
     Some(waits.map(within).sum::<Nanos>() * 2 >= range.length_ns())
 }
 
-/// The frozen process; the times of several agents are kept together.
+/// Which process was frozen. The times of several agents are kept together.
 fn process(agents: &[AgentSummary]) -> String {
     let frozen = agents.iter().filter(|agent| agent.frozen_s > 0.0);
     let names = frozen.map(|agent| agent.name.as_str()).collect::<Vec<_>>();
@@ -65,7 +65,7 @@ fn process(agents: &[AgentSummary]) -> String {
     }
 }
 
-/// The silences with more missed events than chance explains.
+/// The silences in which more events are missing than chance explains.
 fn stalls(outcome: &RunOutcome) -> Vec<TimeRange> {
     let measured_ns = outcome.measured_end.saturating_sub(outcome.measured_start);
     let per_s = outcome.in_window().events as f64 / (measured_ns as f64 / 1e9).max(1e-3);
@@ -80,7 +80,7 @@ fn stalls(outcome: &RunOutcome) -> Vec<TimeRange> {
     longest((long.into_iter()).filter(|one| length_s(one) >= shortest))
 }
 
-/// The longest of them, in time order.
+/// The longest of these, in order of time.
 fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
     let mut all: Vec<TimeRange> = all.into_iter().copied().collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.length_ns()));
@@ -89,7 +89,7 @@ fn longest<'a>(all: impl IntoIterator<Item = &'a TimeRange>) -> Vec<TimeRange> {
     all
 }
 
-/// A time without a successful connection.
+/// The event for a time without a successful connection.
 fn outage_event(outage: &Outage, at_s: &impl Fn(Nanos) -> f64) -> Event {
     let attempts = number_of(outage.attempts, "attempt");
     let back = match outage.until {

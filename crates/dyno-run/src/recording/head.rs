@@ -1,4 +1,4 @@
-//! The head of a run, known before it begins.
+//! The head of a run, which is known before the run begins.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub(super) fn head(job: &Job, request: &RunRequest) -> RunHead {
     }
 }
 
-/// The value of a workload's option `profile`; standard without one.
+/// The value of the workload's option `profile`. Standard if it has no such option.
 fn profile(request: &RunRequest) -> Profile {
     let reference = OptionValue::Text("reference".to_owned());
     let faulty = ("profile".to_owned(), reference);
@@ -58,7 +58,8 @@ fn profile(request: &RunRequest) -> Profile {
     }
 }
 
-/// `20261121-124512-oltp_read_write-3f9a`: sorts by time, names the workload, and is unique.
+/// A name such as `20261121-124512-oltp_read_write-3f9a`, which sorts by time, names the workload,
+/// and is unique.
 pub fn name(workload: &str, unix_s: f64) -> String {
     let stem = Path::new(workload).file_stem().map_or_else(
         || "run".to_owned(),

@@ -1,4 +1,4 @@
-//! Hides secrets in others' text before it is stored, and remembers the places.
+//! Hides secrets in text from other programs before it is stored, and remembers where they were.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,12 +6,12 @@ use dyno_core::redact;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_observe::Observation;
 
-/// The places where a secret was found and hidden.
+/// The places where a secret was hidden.
 #[derive(Default)]
 pub struct Hidden(Mutex<Vec<&'static str>>);
 
 impl Hidden {
-    /// Cleans an observation.
+    /// Hides secrets in an observation.
     pub fn clean(&self, observation: &mut Observation) {
         match observation {
             Observation::Fact(fact) => {
@@ -42,7 +42,7 @@ impl Hidden {
         }
     }
 
-    /// Cleans a summary's quotations of the server and of the script.
+    /// Hides secrets in what a summary quotes from the server and the script.
     pub fn clean_summary(&self, summary: &mut RunSummary) {
         let errors = summary.errors.values_mut();
         for error in errors.chain(summary.connect_errors.values_mut()) {
@@ -77,8 +77,8 @@ impl Hidden {
         places.iter().map(|place| (*place).to_owned()).collect()
     }
 
-    /// Names come from the server too. Text in them that looks like a secret is not one, unless it
-    /// is known.
+    /// Names also come from the server. Text in a name that only looks like a secret is not one,
+    /// unless it is known.
     fn name(&self, place: &'static str, name: &mut String) {
         if let Some(hidden) = redact::known(name) {
             self.remember(place);

@@ -1,4 +1,4 @@
-//! Recording a run in progress, and its verdict at the end.
+//! Records a run in progress, and judges it at the end.
 
 mod agents;
 mod collected;
@@ -54,24 +54,24 @@ use profiling::Profiling;
 use store::{Store, with_event};
 use tables::ObservedTables;
 
-/// Sampling period of observers.
+/// How often observers take samples.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The destinations of records: the record, and the other sinks.
+/// Where records go: to the store, and to the other sinks.
 struct Outputs {
     store: Mutex<Store>,
     sinks: Sinks,
 }
 
 impl Outputs {
-    /// Calls the record, and then the others.
+    /// Calls the store first, and then the other sinks.
     fn each(&self, mut take: impl FnMut(&mut dyn Sink)) {
         take(&mut *self.store.lock().unwrap_or_else(PoisonError::into_inner));
         self.sinks.each(take);
     }
 }
 
-/// A run being recorded and observed.
+/// A run that is being recorded and observed.
 pub struct Recording {
     wanted: RecordPlan,
     outputs: Arc<Outputs>,
@@ -81,9 +81,9 @@ pub struct Recording {
     context: Context,
     /// The names of the script's operations.
     operations: Vec<String>,
-    /// Each session's events over time.
+    /// The events of each session over time.
     sessions: sessions::Sessions,
-    /// Each load generator's figures over time, if there are several.
+    /// The figures of each load generator over time, if there are several.
     agents: agents::Agents,
     password: Option<dyno_core::Secret>,
     hidden: Arc<Hidden>,
@@ -91,10 +91,10 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens the record and starts the observers. Looks up the rows of the tables.
+    /// Opens the record and starts the observers. Looks up how many rows the tables have.
     ///
     /// # Errors
-    /// Missing tables, a run that would be refused, or an unusable results file.
+    /// Tables are missing, the run would be refused, or the results file cannot be used.
     pub fn start(ready: &Ready, request: &RunRequest, sinks: Sinks) -> Result<Self> {
         let mut wanted = request.plan.record.clone();
         for waiver in &mut wanted.waivers {
@@ -112,8 +112,8 @@ impl Recording {
         let hidden = Arc::<Hidden>::default();
         let profiling = Profiling::of(&wanted, &ready.job);
         let observers = if wanted.observe {
-            let heard = (Arc::clone(&hidden), profiling.server());
-            let observers = observe(&wanted, ready, &outputs, &origin, heard);
+            let shared = (Arc::clone(&hidden), profiling.server());
+            let observers = observe(&wanted, ready, &outputs, &origin, shared);
             observers
                 .inspect_err(|error| outputs.sinks.warn(error.chain()))
                 .ok()
@@ -144,17 +144,17 @@ impl Recording {
         })
     }
 
-    /// Adds the observations from the server's host.
+    /// Adds what is observed on the server's host.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The system does not start a thread.
     pub fn watch(&mut self, observer: RemoteObserver) -> Result<()> {
         let forwarder = observing::forward(
             observer.observations,
             Arc::clone(&self.outputs),
             Arc::clone(&self.origin),
             Arc::clone(&self.hidden),
-            // Its process ids are those of another host.
+            // Its process ids belong to another host.
             Arc::new(KnownServer::of(None)),
             false,
         );
@@ -163,19 +163,19 @@ impl Recording {
         Ok(())
     }
 
-    /// Looks up the calibration, or runs one: after `init()` has found what it needs, because a run
-    /// without its tables should not wait seconds for it.
+    /// Looks up the calibration or makes one. This comes after `init()`, because a run whose tables
+    /// are missing should not have to wait for a calibration.
     pub fn calibrate(&mut self, ready: &Ready) {
         let made = calibrated(&self.wanted, ready, &self.outputs.sinks);
         self.context.calibration = made.map(|made| context::of(&made));
     }
 
-    /// Takes the calibration of the load generators.
+    /// Stores the calibration of the load generators.
     pub fn calibrated(&mut self, made: &Calibration) {
         self.context.calibration = Some(context::of(made));
     }
 
-    /// The measurement begins at this instant, which may be in the future.
+    /// Sets the instant at which the measurement begins, which may be in the future.
     pub fn begins(&mut self, measured: Nanos) {
         let ahead_s = (measured as f64 - Clock.now() as f64) / 1e9;
         let unix_s = wall_time().as_secs_f64() + ahead_s;
@@ -184,12 +184,12 @@ impl Recording {
         self.profiling.begins(measured, &self.outputs);
     }
 
-    /// The load has ended: sampling stops.
+    /// The load has ended, so sampling stops.
     pub fn load_ended(&self) {
         self.profiling.load_ended();
     }
 
-    /// An interval is over.
+    /// An interval has ended.
     pub fn interval(&self, interval: &Interval, summary: &IntervalSummary) {
         let report = IntervalReport {
             interval,
@@ -201,18 +201,18 @@ impl Recording {
         sessions.interval(&self.outputs, summary.at_s, interval);
     }
 
-    /// Each load generator's work in the interval before.
+    /// Records what each load generator did in the interval before.
     pub fn agents(&mut self, agents: &[AgentInterval], summary: &IntervalSummary) {
         let when = (summary.at_s, summary.length_s);
         self.agents.interval(&self.outputs, when, agents);
     }
 
-    /// Facts from the script.
+    /// Records facts from the script.
     pub fn facts(&self, facts: &[Fact]) {
         self.outputs.each(|sink| sink.facts(facts));
     }
 
-    /// The run ended with this error and without a result.
+    /// The run ended with this error and has no result.
     pub fn abandon(mut self, ready: &Ready, error: &RunError) {
         self.still();
         self.profiling.abandon();
@@ -228,11 +228,11 @@ impl Recording {
         }
     }
 
-    /// The run has ended: completes the record, judges it, and adds the verdict to the summary.
+    /// The run has ended. Completes the record, judges it, and adds the verdict to the summary.
     ///
     /// # Errors
-    /// The record could not be completed, or the verdict not be stored. The summary is judged in
-    /// any case.
+    /// The record could not be completed, or the verdict could not be stored. The summary is judged
+    /// in any case.
     pub fn finish(mut self, summary: &mut RunSummary, outcome: &RunOutcome) -> Result<()> {
         let (cost, tables) = self.still();
         if let Some(cost) = cost {
@@ -262,7 +262,7 @@ impl Recording {
         let kept = store.finish(summary, state, &operations, &shares);
         let mut record = kept.record;
         if kept.lost.is_some() {
-            // A full disk must not remove known facts from the verdict.
+            // A full disk must not take facts that are known from the verdict.
             known.retain(|fact| record.facts.iter().all(|kept| kept.name != fact.name));
             record.facts.append(&mut known);
         }
@@ -292,12 +292,12 @@ impl Recording {
         Ok(())
     }
 
-    /// Stops the observers: returns their cost, and the tables that they saw.
+    /// Stops the observers. Returns what they cost and the tables they have seen.
     fn still(&mut self) -> (Option<Cost>, ObservedTables) {
-        // The local ones first: the remote one may take its time.
+        // Stop the local ones first, because the remote one may take a while.
         let own = self.observers.take().map(|(observers, forwarder)| {
             let cost = observers.stop();
-            // A forwarder that panicked has handed over what it could.
+            // A forwarder that has panicked has already handed over what it could.
             (cost, forwarder.join().unwrap_or_default())
         });
         if let Some((end, forwarder)) = self.remote_observer.take() {
@@ -307,7 +307,7 @@ impl Recording {
         own.unwrap_or_default()
     }
 
-    /// Records the cost of observing as facts, in addition to the series.
+    /// Records what observing has cost, as facts in addition to the series.
     fn record_cost(&self, cost: &Cost, measured_s: f64) {
         let source = "the observers themselves";
         let facts = [
@@ -324,7 +324,7 @@ impl Recording {
         self.outputs.each(|sink| sink.facts(&facts));
     }
 
-    /// Records the cost of live exporters, if any.
+    /// Records what live exporters have cost, if there are any.
     fn record_export_cost(&self, measured_s: f64) {
         let cpu_s = self.outputs.sinks.cpu_s();
         if cpu_s > 0.0 && measured_s > 0.0 {
@@ -338,15 +338,15 @@ impl Recording {
         }
     }
 
-    /// Records the verdict's other inputs as facts, so that it can be repeated.
+    /// Records what else the verdict depends on, as facts, so that it can be repeated.
     fn record_context(&self) {
         let facts = context::facts(&self.context);
         self.outputs.each(|sink| sink.facts(&facts));
     }
 }
 
-/// The rows of the tables, if nothing known so far refuses the run. For a part of a run, others
-/// check this.
+/// The number of rows of the tables, unless what is known so far refuses the run. If this is only
+/// part of a run, others check it.
 fn rows_of(ready: &Ready, request: &RunRequest) -> Result<Vec<dyno_verdict::RowCount>> {
     if ready.gate.is_some() {
         return Ok(Vec::new());
@@ -372,7 +372,7 @@ fn observe(
         true => PathBuf::from("."),
         false => folder.to_owned(),
     });
-    // A part of a run's load only observes its own host.
+    // If this is only part of a run's load, it only observes its own host.
     let whole = ready.gate.is_none();
     let config = Config {
         target: ready.job.target.clone().filter(|_| whole),
@@ -404,7 +404,7 @@ fn calibrated(wanted: &RecordPlan, ready: &Ready, sinks: &Sinks) -> Option<Calib
         if let Some(cached) = calibration::cached(job, &job.options) {
             return Some(cached);
         }
-        // Repeating a user's script may have side effects.
+        // Running a user's script once more may have side effects.
         if !job.work.is_builtin() {
             return None;
         }
@@ -420,7 +420,7 @@ fn calibrated(wanted: &RecordPlan, ready: &Ready, sinks: &Sinks) -> Option<Calib
     }
 }
 
-/// Adds findings, waivers, costs and verdict to the summary.
+/// Adds the findings, waivers, costs and the verdict to the summary.
 fn judge(
     record: &mut RunRecord,
     context: &Context,
@@ -454,7 +454,7 @@ fn judge(
     Ok(())
 }
 
-/// Findings, worst first, then by number.
+/// The findings, worst first and then by number.
 pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| {
         let rank = match finding.outcome {
@@ -468,7 +468,7 @@ pub fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// The run's end as a record's state.
+/// How the run ended, as the state of a record.
 fn state_of(end: &RunEnd) -> RunState {
     match end {
         RunEnd::Completed => RunState::Completed,

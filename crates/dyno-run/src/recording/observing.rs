@@ -1,4 +1,4 @@
-//! Forwards observations to the record, converted to the run's clock.
+//! Passes on observations to the record, with times on the run's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,26 +14,26 @@ use super::Outputs;
 use super::hidden::Hidden;
 use super::tables::ObservedTables;
 
-/// Start of the measurement, on the monotonic clock; 0 while unknown.
+/// The start of the measurement on the monotonic clock. 0 as long as it is unknown.
 pub(super) type Origin = Arc<AtomicU64>;
 
 /// An observer on the server's host.
 pub struct RemoteObserver {
-    /// Its observations, on this host's clock. The channel closes with the observer.
+    /// What it observes, on this host's clock. The channel closes when the observer ends.
     pub observations: Receiver<Observation>,
-    /// Ends it.
+    /// Ends the observer.
     pub end: End,
 }
 
 /// Ends something.
 pub(crate) type End = Box<dyn FnOnce() + Send>;
 
-/// Forwards observations on a separate thread until their source ends, then returns the facts seen
-/// about tables. If the server is `seen_elsewhere`, from its own host, it is not a gap that it
-/// cannot be observed from here.
+/// Passes on observations on a separate thread until their source ends, and then returns the facts
+/// about tables that were among them. If the server is `seen_elsewhere`, from its own host, it is
+/// not a gap that it cannot be observed from here.
 ///
 /// # Errors
-/// The system refuses a thread.
+/// The system does not start a thread.
 pub(super) fn forward(
     observations: Receiver<Observation>,
     outputs: Arc<Outputs>,
@@ -53,8 +53,8 @@ pub(super) fn forward(
                 tables: ObservedTables::default(),
             };
             while let Ok(first) = observations.recv() {
-                // Observations that arrive together are forwarded together: a server has hundreds
-                // of settings.
+                // Pass on together what arrives together, because a server has hundreds of
+                // settings.
                 let mut batch: Vec<Observation> = std::iter::once(first)
                     .chain(observations.try_iter())
                     .collect();
@@ -70,19 +70,19 @@ pub(super) fn forward(
 struct Forwarder {
     outputs: Arc<Outputs>,
     origin: Origin,
-    /// Timed observations before the start of the measurement is known. They are few: connecting
-    /// has a time limit, and a sample comes once a second.
+    /// Observations with a time that came before the start of the measurement was known. There are
+    /// few of them: connecting has a time limit, and a sample is taken once a second.
     early: Vec<Observation>,
     tables: ObservedTables,
     seen_elsewhere: bool,
 }
 
-/// Whether it is a series of the server's process or its files.
+/// Whether the series is about the server's process or its files.
 fn is_servers(key: &SeriesKey) -> bool {
     key.name.starts_with("server.") || key.name.starts_with("data.")
 }
 
-/// Whether it is about the server's process or its files.
+/// Whether the gap is about the server's process or its files.
 fn is_of_server(gap: &NotObserved) -> bool {
     const OF_SERVER: [&str; 5] = [
         names::SERVER_CPU,
@@ -100,7 +100,7 @@ impl Forwarder {
         let mut settings = [Vec::new(), Vec::new()];
         for observation in batch {
             match observation {
-                // The observer there reports it.
+                // The observer on the server's host reports it.
                 Observation::Series { key, .. } if self.seen_elsewhere && is_servers(&key) => {}
                 Observation::Series { id, key, kind } => {
                     self.outputs.each(|sink| sink.series(id, &key, kind));
@@ -144,7 +144,7 @@ impl Forwarder {
     fn timed(&self, observation: Observation) {
         let origin = self.origin.load(Ordering::Acquire);
         if origin == 0 {
-            // The run never began, so it has no time.
+            // The run never began, so there is no time to convert to.
             return;
         }
         let at_s = |at: Nanos| (at as f64 - origin as f64) / 1e9;

@@ -1,4 +1,4 @@
-//! Checks before the load, so that a run that would be refused does not start.
+//! Checks before the load, so that a run that would be refused is not started.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use dyno_verdict::{RequestedSetting, RowCount, same_setting};
 use crate::error::{Result, RunError};
 use crate::job::Ready;
 
-/// Timeout of the checks; the verdict repeats them at the end.
+/// How long the checks may take. The verdict repeats them at the end.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Refuses a run on tables with fewer rows than expected or on a server with settings other than
-/// expected (unless the check is waived), or with more sessions than the server's connection limit.
-/// With `force` the run goes on all the same.
+/// Refuses a run if its tables have fewer rows than expected, if settings of the server are not as
+/// expected (unless the check is waived), or if it has more sessions than the server accepts
+/// connections. With `force`, the run goes on all the same.
 ///
 /// # Errors
-/// The difference, and what to do.
+/// What differs, and what to do about it.
 pub(super) fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Result<()> {
     let waived = |check: &str| wanted.waivers.iter().any(|waiver| waiver.check == check);
     let mut against = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn check(ready: &Ready, wanted: &RecordPlan, rows: &[RowCount]) -> Re
     Err(RunError::Refused(redact::text(&against.join("; "))))
 }
 
-/// The settings that differ from the expected ones.
+/// The settings that are not as expected.
 fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
     let Some(connector) = ready.connector.as_ref().filter(|_| !expected.is_empty()) else {
         return Vec::new();
@@ -63,18 +63,18 @@ fn unexpected(ready: &Ready, expected: &[RequestedSetting]) -> Vec<String> {
     against
 }
 
-/// The value of a setting, `Some(None)` if it does not exist; `None` if it cannot be queried.
+/// The value of a setting. `Some(None)` if it does not exist, and `None` if it cannot be queried.
 fn setting(control: &mut Control, family: Family, name: &str) -> Option<Option<String>> {
     let Some(sql) = dyno_observe::setting_query(family, name) else {
-        // No server has a setting with such a name.
+        // No server has a setting of that name.
         return (!family.is_embedded()).then_some(None);
     };
     let rows = control.query(&sql, TIMEOUT).ok()?;
     Some(rows.first().and_then(|row| row.last()?.clone()))
 }
 
-/// A message if the server's connection limit is below the number of sessions. Several endpoints
-/// have one limit each, and the spread of sessions is not known here.
+/// A message if the server accepts fewer connections than there are sessions. Several endpoints
+/// have a limit each, and it is not known here how many sessions each gets.
 fn too_few_connections(ready: &Ready) -> Option<String> {
     let connector = ready.connector.as_ref()?;
     let target = ready.job.target.as_ref()?;

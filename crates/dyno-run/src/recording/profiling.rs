@@ -1,4 +1,4 @@
-//! CPU profiles of the measurement, if requested.
+//! CPU profiles of the measurement, if the user wants them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use dyno_observe::{KnownServer, ProfileConfig, Profiler};
 use super::Outputs;
 use crate::job::Job;
 
-/// The effect of the option's value `off`, which disables observers.
+/// What `--observe off` means for profiles.
 const OFF: &str = "observers are off (--observe off), and they are needed to find the server's \
                    process";
 
@@ -26,7 +26,7 @@ pub(super) struct Profiling {
 }
 
 impl Profiling {
-    /// A profile, if it is wanted.
+    /// Prepares a profile if the user wants one.
     pub(super) fn of(wanted: &RecordPlan, job: &Job) -> Self {
         let family = job.target.as_ref().map(|target| target.family);
         let server = KnownServer::of(family);
@@ -41,12 +41,12 @@ impl Profiling {
         }
     }
 
-    /// Receives the server's process.
+    /// The handle that receives the server's process.
     pub(super) fn server(&self) -> Arc<KnownServer> {
         Arc::clone(&self.server)
     }
 
-    /// The measurement begins at this instant, which may be in the future.
+    /// Sets the instant at which the measurement begins, which may be in the future.
     pub(super) fn begins(&mut self, measured: Nanos, outputs: &Arc<Outputs>) {
         if !self.is_wanted {
             return;
@@ -88,7 +88,7 @@ impl Profiling {
         }
     }
 
-    /// Hands over the samples of the measurement, and their cost.
+    /// Hands over the samples of the measurement and what they cost.
     pub(super) fn finish(&mut self, outcome: &RunOutcome, outputs: &Outputs) {
         let Some(profiler) = self.profiler.take() else {
             return;
@@ -113,7 +113,7 @@ impl Profiling {
     }
 }
 
-/// Reports missing profiles: in the record, and as one warning.
+/// Reports missing profiles in the record and as a single warning.
 fn report_gaps(gaps: &[NotObserved], outputs: &Outputs) {
     if gaps.is_empty() {
         return;
@@ -124,7 +124,7 @@ fn report_gaps(gaps: &[NotObserved], outputs: &Outputs) {
     outputs.sinks.warn(line(gaps));
 }
 
-/// The missing profiles with their reasons, each reason once.
+/// The missing profiles with the reasons, each reason once.
 fn line(gaps: &[NotObserved]) -> String {
     let mut whys: Vec<(&str, Vec<&str>)> = Vec::new();
     for gap in gaps {
@@ -134,11 +134,11 @@ fn line(gaps: &[NotObserved]) -> String {
             None => whys.push((&gap.why, vec![what])),
         }
     }
-    let said = whys.iter().map(|(why, what)| match what[..] {
+    let lines = whys.iter().map(|(why, what)| match what[..] {
         ["profile"] => format!("no CPU profile: {why}"),
         _ => format!("no CPU profile of the {}: {why}", what.join(" and the ")),
     });
-    said.collect::<Vec<_>>().join("; ")
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whether the tables have the expected content, counted before the run if that is cheap.
+//! Whether the tables have the rows that they should have, counted before the run if that is cheap.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::error::Result;
 use crate::job::Ready;
 use crate::request::RunRequest;
 
-/// Counting reads every row. With more rows than this in all tables, samples are looked up instead,
-/// which takes less time and does not warm the caches.
+/// Counting reads every row. If all tables together have more rows than this, samples are looked up
+/// instead, which takes less time and does not warm the caches.
 const ROWS_MAX: f64 = 1_000_000.0;
-/// Number of ids looked up per table then, up to the highest.
+/// How many ids to look up in each table in that case, spread up to the highest one.
 const PROBES: u64 = 64;
-/// A table with less than this part of the expected rows, by these samples, has too few: gaps in
-/// the ids make a sample inexact by a few percent.
+/// If a table has less than this share of the expected rows according to the samples, it has too
+/// few. Gaps in the ids make a sample inexact by a few percent.
 const PROBED_MIN: f64 = 0.8;
-/// Timeout for all tables together.
+/// How long all tables together may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Workloads that leave the number of rows unchanged.
 const CONSTANT: &[&str] = &[
@@ -36,11 +36,11 @@ const CONSTANT: &[&str] = &[
     "select_random_ranges",
 ];
 
-/// Workloads on the same tables that change the number of rows.
+/// Workloads on the same tables that do change the number of rows.
 const CHANGING: &[&str] = &["oltp_insert", "oltp_delete"];
 
-/// The rows of each table of a built-in workload that does not change their number; empty for
-/// another workload, too many rows to count, or caches that must stay cold.
+/// The rows in each table of a built-in workload that does not change their number. Empty for other
+/// workloads, for too many rows to count, and for caches that must stay cold.
 ///
 /// # Errors
 /// A table is missing, so no session could begin.
@@ -87,7 +87,7 @@ pub(super) fn count(
             }
             found => found.ok().flatten(),
         };
-        // If the table may be complete, its exact count is not known.
+        // If the table may be complete, its exact number of rows is not known.
         let enough = |found: &u64| *found as f64 >= size * PROBED_MIN;
         if found.is_some() && !(probed && found.as_ref().is_some_and(enough)) {
             counts.push(RowCount {
@@ -102,7 +102,7 @@ pub(super) fn count(
     Ok(counts)
 }
 
-/// How many tables the options request.
+/// How many tables the options ask for.
 pub(super) fn tables(ready: &Ready) -> u64 {
     option(ready, "tables").map_or(0, |tables| tables as u64)
 }
@@ -115,7 +115,7 @@ fn option(ready: &Ready, name: &str) -> Option<f64> {
     }
 }
 
-/// Whether this module knows the tables of this workload.
+/// Whether this module knows the tables of the workload.
 pub(super) fn knows(ready: &Ready, request: &RunRequest) -> bool {
     let own = bare(request);
     ready.job.work.is_builtin() && (CONSTANT.contains(&own) || CHANGING.contains(&own))
@@ -127,7 +127,8 @@ pub(super) fn bare(request: &RunRequest) -> &str {
     workload.strip_suffix(".lua").unwrap_or(workload)
 }
 
-/// An estimate of a table's rows from its highest id and the share of the sampled ids that exist.
+/// Estimates the rows of a table from its highest id, and from the share of the sampled ids that
+/// exist.
 fn probe(control: &mut Control, table: &str, left: Duration) -> Result<Option<u64>, DbError> {
     let Some(highest) = ask(control, &format!("SELECT max(id) FROM {table}"), left)? else {
         return Ok(None);
@@ -145,7 +146,7 @@ fn probe(control: &mut Control, table: &str, left: Duration) -> Result<Option<u6
     Ok(there.map(of))
 }
 
-/// The number that a statement returns; `None` if it returns none.
+/// The number that a statement returns. `None` if it returns no row.
 fn ask(control: &mut Control, sql: &str, left: Duration) -> Result<Option<u64>, DbError> {
     let rows = control.query(sql, left)?;
     let first = rows.first().and_then(|row| row.first());

@@ -1,5 +1,5 @@
-//! Each session's events over time, if sessions have roles: one series each, in addition to the
-//! observers'.
+//! The events of each session over time, if sessions have roles. Each session has one series, in
+//! addition to those of the observers.
 
 use dyno_core::catalogue::names;
 use dyno_core::interval::{Interval, SESSIONS_COUNTED_MAX, SessionCount};
@@ -8,7 +8,7 @@ use dyno_core::record::{SeriesKey, SeriesKind};
 
 use super::Outputs;
 
-/// The number of the first session's series: observers count theirs from 0.
+/// The number of the series of the first session. Observers number their series from 0.
 const FIRST: u32 = 1 << 31;
 
 /// The series of all sessions, by their numbers.
@@ -18,7 +18,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// A series for each session of the roles; none if there are too many.
+    /// Creates a series for each session of the roles, but none if there are too many.
     pub(super) fn new(outputs: &Outputs, roles: &[Role]) -> Self {
         let sessions: u32 = roles.iter().map(|role| role.sessions).sum();
         if sessions > SESSIONS_COUNTED_MAX {
@@ -36,7 +36,7 @@ impl Sessions {
         Self { count: sessions }
     }
 
-    /// Their work in an interval that ended at `at_s`.
+    /// Records what the sessions did in an interval that ended at `at_s`.
     pub(super) fn interval(&self, outputs: &Outputs, at_s: f64, interval: &Interval) {
         let counts = interval.sessions.iter().filter(|count| count.span_ns > 0);
         let known = counts.filter(|count| count.session < self.count);

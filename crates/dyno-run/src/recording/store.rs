@@ -1,4 +1,4 @@
-//! The destination of records: a results file, or memory if the user wants no file.
+//! Where records go: to a results file, or to memory if the user wants no file.
 
 mod parts;
 
@@ -19,23 +19,23 @@ use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 
 /// The operation that every script has.
 pub(super) const EVENT: &str = "event";
-/// Consequence of an unusable results file.
+/// What it means that the results file cannot be used.
 const NOT_BEGUN: &str = "the run did not start because it cannot be recorded; choose another file \
                          with --results FILE, or keep no record with --results none";
 
-/// The most points of a series in memory: two hours of seconds. A longer run's points are merged in
-/// pairs.
+/// The most points of a series in memory: two hours of seconds. In a longer run, points are merged
+/// in pairs.
 const POINTS_MAX: usize = 7_200;
 
-/// Checks that the run could be recorded in the file, which is created if missing.
+/// Checks that the run could be recorded in the file, which is created if it is missing.
 ///
 /// # Errors
-/// Not a results file, or not writable.
+/// It is not a results file, or cannot be written to.
 pub fn try_file(path: &Path) -> Result<()> {
     Results::open(path).context(NOT_BEGUN).map(drop)
 }
 
-/// The error of a run that therefore does not begin; mentions the results file if it is the cause.
+/// The error of a run that cannot start. It mentions the results file if that is the cause.
 pub(crate) fn not_begun(error: RunError) -> RunError {
     match error.is_of_results() {
         true => RunError::While {
@@ -55,29 +55,29 @@ pub(super) enum Store {
         head: Box<RunHead>,
         series: HashMap<u32, SeriesId>,
     },
-    /// Only for the verdict of this run.
+    /// In memory, only for the verdict of this run.
     Memory {
         record: Box<RunRecord>,
-        /// Indices into the record's series, by number.
+        /// For each series number, its index in the record.
         series: HashMap<u32, usize>,
     },
 }
 
-/// A finished run, as recorded.
+/// A finished run as recorded.
 pub(super) struct StoredRun {
-    /// The record; complete unless something was lost.
+    /// The record. It is complete unless something was lost.
     pub record: RunRecord,
-    /// The data lost on the way to the file.
+    /// What was lost on the way to the file.
     pub lost: Option<String>,
     /// Why the file lacks the end of the run, if it does.
     pub unfinished: Option<ResultsError>,
 }
 
 impl Store {
-    /// Starts recording into the file, or in memory.
+    /// Starts to record, either to the file or in memory.
     ///
     /// # Errors
-    /// Not a results file, or not writable.
+    /// It is not a results file, or cannot be written to.
     pub(super) fn new(path: Option<&Path>, head: &RunHead, sinks: &Sinks) -> Result<Self> {
         let Some(path) = path else {
             return Ok(Self::Memory {
@@ -98,9 +98,9 @@ impl Store {
         })
     }
 
-    /// The run has ended. The returned record is read back from its file, so that the verdict is
-    /// based on what others will see. If the file did not take the end, the record is completed
-    /// from memory.
+    /// The run has ended. The record that is returned was read back from its file, so that the
+    /// verdict is based on what others will see. If the end could not be written to the file, the
+    /// record is completed from memory.
     pub(super) fn finish(
         self,
         summary: &RunSummary,
@@ -156,7 +156,7 @@ impl Store {
         }
     }
 
-    /// The run ended in this state without a result.
+    /// The run ended in this state and has no result.
     pub(super) fn abandon(self, state: RunState, why: &str) {
         if let Self::File { recorder, .. } = self {
             // Report the error that ended the run, not this one.
@@ -337,7 +337,7 @@ fn whole(total: &Latencies, elapsed_s: f64) -> Span {
     }
 }
 
-/// Merges points in pairs: their mean, weighted by the times that they cover.
+/// Merges points in pairs. The new point is their mean, weighted by the times that they cover.
 fn halve(points: &mut Vec<(f64, f64)>) {
     let mut before = None;
     let mut kept = 0;

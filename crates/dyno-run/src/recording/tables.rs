@@ -1,4 +1,4 @@
-//! The tables that the run's statements named, and whether sessions left transactions open.
+//! The tables that the statements of a run named, and whether sessions left transactions open.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -8,28 +8,28 @@ use dyno_core::tables::{TableGroup, groups, label_of, names_in};
 use dyno_load::SessionTotals;
 
 const SOURCE: &str = "the run's statements";
-/// Statements that name no table but use some.
+/// Statements that use tables without naming them.
 const CALLS: [&str; 2] = ["call", "exec"];
-/// Words that restrict the rows of a statement or find one by an index.
+/// Words that restrict the rows of a statement, or that find a row by an index.
 const RESTRICTING: [&str; 11] = [
     "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
 ];
-/// The observers' term for an unknown engine, and for views.
+/// How observers report an unknown engine, and views.
 const UNKNOWN: &str = "unknown";
 
-/// The observers' facts about tables that are needed to know their names.
+/// What the observers report about tables, as far as it is needed to recognise their names.
 #[derive(Default)]
 pub(super) struct ObservedTables {
     tables: Vec<Fact>,
     are_read: bool,
-    /// By a name in lower case: other names that a statement with it also uses.
+    /// For a name in lower case, the other names that a statement with this name also uses.
     uses: BTreeMap<String, Vec<String>>,
-    /// By engine or persistence.
+    /// For an engine or a persistence, the tables that have it.
     elsewhere: BTreeMap<String, Vec<String>>,
     unread: Vec<String>,
 }
 
-/// Names in statements, lower case, and names derived from them.
+/// The names in statements in lower case, and names that follow from them.
 struct Mentioned {
     words: HashSet<String>,
     /// With their schemas, if these are not the target's.
@@ -60,7 +60,7 @@ impl Mentioned {
         self.words.contains(word)
     }
 
-    /// Whether a statement refers to this name, with its schema if it has one.
+    /// Whether a statement uses this name, with its schema if it has one.
     fn name(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let in_schema = || {
@@ -70,7 +70,7 @@ impl Mentioned {
         self.follow.contains(&name) || self.word(&name) || in_schema().unwrap_or(false)
     }
 
-    /// Whether a statement refers to this table, which needs no schema.
+    /// Whether a statement uses this table, whose schema need not be named.
     fn own(&self, name: &str) -> bool {
         let own = name.rsplit('.').next().unwrap_or(name);
         self.word(&own.to_lowercase()) || self.name(name)
@@ -81,7 +81,7 @@ impl ObservedTables {
     /// Stores a fact if it is about a table.
     pub(super) fn fact(&mut self, fact: &Fact) {
         if let Some(name) = names::DB_TABLES_USES_EACH.part(&fact.name) {
-            // A function may have a table's name.
+            // A function may have the same name as a table.
             let used = self.uses.entry(name.to_lowercase()).or_default();
             used.extend(names_in(&fact.value));
         } else if let Some(kind) = names::DB_TABLES_ELSEWHERE_EACH.part(&fact.name) {
@@ -102,7 +102,8 @@ impl ObservedTables {
         });
     }
 
-    /// The tables used, and other used objects that were not observed, as facts; empty if unknown.
+    /// The tables that were used, and other objects that were used but not observed, as facts.
+    /// Empty if unknown.
     pub(super) fn used(&self, mentions: Option<&BTreeSet<Box<str>>>) -> Vec<Fact> {
         let Some(mentions) = mentions else {
             return Vec::new();
@@ -119,7 +120,7 @@ impl ObservedTables {
         let counts: Vec<usize> = groups.iter().map(named).collect();
         let named: usize = counts.iter().sum();
         let mut facts = Vec::new();
-        // A function's statements name the function.
+        // A statement of a function names that function.
         if named > 0 {
             let yes = |count: usize| if count > 0 { "yes" } else { "no" };
             let used = groups.iter().zip(counts).map(|(group, count)| {
@@ -128,7 +129,7 @@ impl ObservedTables {
             });
             facts.extend(used);
         }
-        // The queries inside views and functions are not examined.
+        // The queries in views and functions are not examined.
         let restrict = RESTRICTING.iter().any(|word| mentioned.word(word));
         if named > 0 && mentioned.word("from") && mentioned.follow.is_empty() && !restrict {
             facts.push(Fact::new(names::CLIENT_STATEMENTS_RESTRICT, "no", SOURCE));
@@ -140,7 +141,7 @@ impl ObservedTables {
         facts
     }
 
-    /// Tables other than the target's.
+    /// Tables that are not the target's.
     fn others(&self, mentioned: &Mentioned) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut unseen = Vec::new();
@@ -180,7 +181,7 @@ fn created_table(mentioned: &Mentioned) -> Option<&'static str> {
     }
 }
 
-/// The number of sessions that ended between two events with an open transaction.
+/// How many sessions ended between two events with a transaction open.
 pub(super) fn left_open(sessions: &[SessionTotals]) -> Fact {
     let open = sessions.iter().filter(|session| session.in_transaction);
     Fact::new(
@@ -268,7 +269,7 @@ mod tests {
         let mut of_both = of_view.to_vec();
         of_both.push(("db.tables.used_elsewhere[MyISAM]", "eyes_b.mm"));
         assert_eq!(used(&seen, &["outer_view"]), pairs(&of_both));
-        // Nothing is known of this function.
+        // Nothing is known about this function.
         let none = [("db.tables.named", "0")];
         assert_eq!(used(&seen, &["SELECT", "pay"]), pairs(&none));
     }
@@ -331,7 +332,7 @@ mod tests {
         ] {
             assert_eq!(others(words), pairs(&[(name, value)]), "{words:?}");
         }
-        // A name without a schema is the target's.
+        // A name without a schema is one of the target's.
         assert_eq!(others(&["mm", "v", "t"]), []);
         assert_eq!(others(&["show", "create", "table", "t"]), []);
     }

@@ -1,4 +1,4 @@
-//! Whether a database already has a workload's tables, checked before anything is touched.
+//! Finds out whether a database already has a workload's tables, before anything is touched.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use crate::error::Result;
 use crate::job::Ready;
 use crate::request::RunRequest;
 
-/// Give up on a server that takes longer to list its tables.
+/// Give up on a server that takes longer than this to list its tables.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Workloads whose `init()` only reads, and fails if the tables do not fit.
 const INIT_LOOKS: &[&str] = &["tpcc", "tpcb", "simple_update", "select_only", "linkbench"];
-/// More rows than this multiple of the expected number mean a different data set.
+/// If there are more than this many times the expected rows, it is another data set.
 const MORE: f64 = 1.1;
 
-/// The tables found.
+/// What was found out about the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TablesThere {
-    /// None of the workload's tables.
+    /// There are none of the workload's tables.
     None,
-    /// The tables that the options describe.
+    /// The tables are as the options describe them.
     Fit,
-    /// There are tables; it is unknown whether they are the workload's.
+    /// There are tables, but it is unknown whether they are the workload's.
     Unknown,
-    /// Tables of different sizes, or only some of them: why they do not fit.
+    /// The tables have other sizes, or only some exist. Says why they do not fit.
     Misfit(String),
-    /// A table with one of the workload's names that is not the workload's: which, and why.
+    /// A table with one of the names is not the workload's. Says which and why.
     Foreign(String),
 }
 

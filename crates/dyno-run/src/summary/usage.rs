@@ -1,4 +1,4 @@
-//! Resource usage of this process and its host during a measurement.
+//! What this process and its host use of their resources during a measurement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,8 @@ pub(crate) struct StartReadings {
     /// Seconds since the Unix epoch.
     pub(super) unix_s: f64,
     usage: Arc<Usage>,
-    /// CPU time of the host at the end of the latest interval: later work is not part of the load.
+    /// CPU time of the host at the end of the latest interval, because later work does not belong
+    /// to the load.
     latest: Option<(u64, u64)>,
 }
 
@@ -27,14 +28,14 @@ struct Usage {
 }
 
 impl StartReadings {
-    /// Reads CPU times at the instant `measured`, on a thread that sleeps until then.
+    /// Reads the CPU times at the instant `measured`, on a thread that sleeps until then.
     pub(crate) fn at(measured: Nanos) -> Self {
         let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
         let usage = Arc::new(Usage::default());
         usage.read();
         if !wait.is_zero() {
             let late = Arc::clone(&usage);
-            // Without the thread the figures include the warm-up, which is acceptable.
+            // Without this thread, the figures include the warm-up, which is acceptable.
             let _ = std::thread::Builder::new()
                 .name("usage".to_owned())
                 .spawn(move || {
@@ -54,7 +55,7 @@ impl StartReadings {
         self.latest = host_cpu();
     }
 
-    /// Resource usage of this process since then.
+    /// What this process has used since then.
     pub(super) fn own_use(&self) -> ProcessUse {
         let now = process_usage();
         let seconds = |now: u64, then: &AtomicU64| {
@@ -67,8 +68,8 @@ impl StartReadings {
         }
     }
 
-    /// The used share of the host's CPU time since then, up to the end of the latest interval, and
-    /// its ticks.
+    /// The share of the host's CPU time that was used since then, up to the end of the latest
+    /// interval, and how many ticks that was.
     pub(super) fn host_busy(&self) -> Option<(f64, f64)> {
         let (busy, total) = self.latest.or_else(host_cpu)?;
         let busy = busy.saturating_sub(self.usage.host_busy.load(Ordering::Relaxed)) as f64;
@@ -94,7 +95,7 @@ fn micros(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64
 }
 
-/// Busy and all CPU time of the host since it started, in ticks (`/proc/stat`).
+/// The busy and the total CPU time of the host since it started, in ticks (`/proc/stat`).
 fn host_cpu() -> Option<(u64, u64)> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let fields: Vec<u64> = stat
@@ -104,7 +105,7 @@ fn host_cpu() -> Option<(u64, u64)> {
         .skip(1)
         .filter_map(|f| f.parse().ok())
         .collect();
-    // user nice system idle iowait irq softirq steal (guest times are within user and nice).
+    // user nice system idle iowait irq softirq steal (user and nice include guest times).
     let total: u64 = fields.iter().take(8).sum();
     let idle = fields.get(3)? + fields.get(4)?;
     Some((total - idle, total))

@@ -1,4 +1,4 @@
-//! Warnings about a summary's figures.
+//! Warnings about the figures of a summary.
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::db::Family;
@@ -10,10 +10,10 @@ use dyno_load::RunOutcome;
 
 use super::{frozen_ns, worker_stall_ns};
 
-/// With fewer events than this, the figures mean little.
+/// The figures of fewer events than this say little.
 const EVENTS_FEW: u64 = 100;
 
-/// The warnings; whole sentences.
+/// The warnings, in whole sentences.
 pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome) -> Vec<String> {
     let mut warnings = Vec::new();
     for (tid, why) in &outcome.failures {
@@ -41,7 +41,7 @@ pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome
              the machine was stopped. The target did not cause this pause."
         ));
     } else if stall_ms >= WORKER_STALL_MS && shared && !embedded {
-        // Built-in workloads, which have plain names, do not block.
+        // Built-in workloads have plain names, and never block.
         let own = summary.workload.name.contains(['/', '.']);
         let advice = match own {
             true => {
@@ -63,11 +63,11 @@ pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome
     warnings
 }
 
-/// Warnings about arrivals that an open loop did not serve, or served late.
+/// Warnings about arrivals that an open loop served late or not at all.
 fn open_loop(summary: &RunSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(open) = &summary.open_loop {
-        // From a thousandth on, unserved arrivals would change the reported tail.
+        // From a thousandth on, arrivals that are not served change the tail that is reported.
         let skipped = summary.latency_limit.as_ref();
         let skipped = skipped.map_or(0, |limit| limit.skipped);
         let unserved = open.backlog.unwrap_or(0) + summary.events_unfinished + skipped;
@@ -91,7 +91,7 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
     warnings
 }
 
-/// Drops the warning about empty intervals if findings cover it better.
+/// Drops the warning about empty intervals if findings describe them better.
 pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
     let is_reported = summary.findings.iter().any(|finding| {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
@@ -102,7 +102,8 @@ pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
     }
 }
 
-/// Whole intervals in which nothing ended, although the run did something at other times.
+/// Warns about whole intervals in which nothing ended, although the run did something at other
+/// times.
 fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let nominal_s = drive.interval.as_secs_f64();
     let whole: Vec<_> = summary
@@ -116,10 +117,10 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
         .filter(|interval| interval.counters.events == 0);
     let silent = silent.count();
     let open = drive.open_loop;
-    // With this few arrivals, empty intervals are expected.
+    // With so few arrivals, empty intervals are to be expected.
     let lowest = drive.rate_schedule().map(LoadSchedule::min);
     let rare = open.is_some_and(|open| lowest.unwrap_or(open.per_second) * nominal_s < 10.0);
-    // In a pause nothing should end.
+    // Nothing should end during a pause.
     let paused = drive.schedule.as_ref().is_some_and(|all| all.min() <= 0.0);
     let rare = rare || paused;
     let slow = summary.service.mean_ms > nominal_s * 100.0;

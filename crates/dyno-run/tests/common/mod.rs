@@ -1,4 +1,4 @@
-//! Runs through the library: no process, no terminal, a sink that stores everything.
+//! Makes runs with the library: no process, no terminal, and a sink that stores everything.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 #![allow(dead_code)] // each test file uses its own part
@@ -16,7 +16,7 @@ use dyno_run::{
     IntervalReport, Job, Loaded, Notice, RunError, RunRequest, Sink, Sinks, Workload, measure,
 };
 
-/// The calls to a sink, in order.
+/// What a sink was called with, in order.
 #[derive(Default)]
 pub(crate) struct SinkCalls {
     pub calls: Vec<&'static str>,
@@ -106,7 +106,7 @@ fn job(script: &std::path::Path, drive: Drive) -> Job {
     }
 }
 
-/// Runs a script, and returns its result and the calls to the sink.
+/// Runs a script. Returns its result and what the sink was called with.
 pub(crate) fn run(
     script: &str,
     drive: Drive,

@@ -1,4 +1,4 @@
-//! Data known before a run begins and after it has ended.
+//! What is known of a run before it begins and after it has ended.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ pub(super) fn head(shape: Shape) -> RunHead {
     }
 }
 
-/// Two operations: one with all kinds of endings, one that never ended.
+/// Two operations, one that ended in every way, and one that never ended.
 fn named() -> Vec<OperationSummary> {
     let latency = LatencySummary {
         count: 90,

@@ -1,4 +1,4 @@
-//! Observations of a run, and findings.
+//! What observers report of a run, and its findings.
 
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::*;
@@ -6,7 +6,7 @@ use dyno_core::record::*;
 use super::{Shape, noise, pace};
 use crate::values;
 
-/// A series: name, unit, source, typical value, scatter, correlation with the pace.
+/// A series: name, unit, source, typical value, scatter, and correlation with the pace.
 type Sort = (&'static str, &'static str, &'static str, f64, f64, f64);
 
 const KIB: f64 = 1024.0;

@@ -1,12 +1,12 @@
-//! The observations of a run by healthy observers, and functions to change them.
+//! What healthy observers report of a run, and functions to change it.
 
 use dyno_core::record::{RunRecord, SeriesKind};
 
 use super::{Product, STATEMENTS};
 use crate::values;
 
-/// Replaces or adds a series: one value per second from the first on. Series with a state in their
-/// name are gauges, others rates.
+/// Replaces or adds a series with one value per second, starting at the first. If its name is that
+/// of a state, it is a gauge; otherwise it is a rate.
 pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
     drop_series(run, name);
     let gauge = [
@@ -34,7 +34,7 @@ pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
     run.series.push(values::series(name, "", kind, &points));
 }
 
-/// Removes every series with this prefix.
+/// Removes every series whose name has this prefix.
 pub fn drop_series(run: &mut RunRecord, beginning: &str) {
     run.series
         .retain(|series| !series.key.name.starts_with(beginning));

@@ -1,4 +1,4 @@
-//! A run with a changing load.
+//! A run whose load changes.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use dyno_core::summary::{Against, OpenLoopSummary, PartSummary, RunSummary};
 use super::{judge_good, recorded};
 use crate::values::finding;
 
-/// A step, a ramp and a sine, which exceeds the server's capacity, and a part that was not reached.
+/// A step, a ramp, a sine that exceeds the server's capacity, and a part that was not reached.
 pub fn scheduled() -> RunSummary {
     let text = "100/s for 10s, 100/s..500/s over 10s, sine 400/s..800/s every 5s for 10s, \
                 20/s for 5s";
-    // A constant of this file.
+    // The text is a constant of this file, so it can be parsed.
     let schedule = LoadSchedule::parse(text, Scheduled::Rate, None).unwrap();
     let drive = Drive {
         sessions: 8,
@@ -56,7 +56,7 @@ pub fn scheduled() -> RunSummary {
     run
 }
 
-/// The parts; the last one was not reached.
+/// The parts, of which the last was not reached.
 fn parts(schedule: &LoadSchedule, drive: &Drive, served: impl Fn(f64) -> u64) -> Vec<PartSummary> {
     let verdicts = [Some(Verdict::Valid), None, Some(Verdict::Doubtful), None];
     let part = |(number, placed): (usize, PlacedPart)| {

@@ -1,4 +1,4 @@
-//! A run with operations, roles and a ledger.
+//! A run that has operations, roles and a ledger.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use dyno_core::tables::TableGroup;
 use super::good;
 use crate::values::{fact, figure, operation, phase, role};
 
-/// Operations in all states, and a matching ledger.
+/// A run with operations in all states and a ledger that matches.
 pub fn worked() -> RunSummary {
     let mut run = good();
     run.totals.not_done = 6;
@@ -73,7 +73,7 @@ pub fn worked() -> RunSummary {
     run
 }
 
-/// A digest with a shape, one without, and all other fields.
+/// A digest that has a shape, one that has none, and all other fields.
 pub fn digests() -> DigestsSummary {
     let shape = "SELECT c FROM sbtestN WHERE id BETWEEN ? AND ? ORDER BY c";
     DigestsSummary {
@@ -115,7 +115,7 @@ pub fn digests() -> DigestsSummary {
     }
 }
 
-/// Facts of several kinds, and figures with and without a direction.
+/// Adds facts of several kinds, and figures with and without a direction.
 fn add_facts(run: &mut RunSummary) {
     let rows = "item 100000, warehouse 2, district 20, customer 60000";
     let facts = [
@@ -150,7 +150,7 @@ fn add_facts(run: &mut RunSummary) {
     ];
 }
 
-/// Roles with and without a pace, kept and missed.
+/// Adds roles with and without a pace, which is kept by some and missed by others.
 fn roles(run: &mut RunSummary) {
     run.roles = vec![
         role("inserter", Some(160.0), 160.0),

@@ -1,9 +1,9 @@
 //! The energy distance between the values before and after each split of a segment.
 //!
-//! The part after a split may end before the segment does; a dozen ends are tried. Without this, a
-//! temporary change would be compared with a mixture of itself and the values after it. A scan
-//! visits each pair of values once, in a branchless loop over several pairs at a time, which for
-//! the few hundred values of a segment is faster than a tree.
+//! The part after a split may end before the segment does, and a dozen ends are tried. Without
+//! this, a temporary change would be compared with a mixture of itself and the values after it. A
+//! scan visits each pair of values once, in a branchless loop over several pairs at a time. For a
+//! segment of a few hundred values, this is faster than a tree.
 
 use crate::random::Random;
 
@@ -15,7 +15,7 @@ pub(super) struct Split {
     pub(super) energy: f64,
 }
 
-/// The number of ends tried for the part after a split, evenly spread over the segment.
+/// How many ends are tried for the part after a split. They are spread evenly over the segment.
 const ENDS: usize = 12;
 
 /// Pairs processed at a time.
@@ -27,7 +27,7 @@ pub(super) struct Scan {
     order: Vec<f64>,
     /// Starts and ends of blocks, in random order.
     blocks: Vec<(usize, usize)>,
-    /// 1 / i, because division is slow.
+    /// The values of 1 / i, because division is slow.
     inverse: Vec<f64>,
     /// The sum of the distances of all pairs before each split.
     within: Vec<f64>,
@@ -66,7 +66,8 @@ impl Scan {
         }
     }
 
-    /// The best split of the current order with at least `min_segment` (2 or more) values a side.
+    /// The best split of the current order that leaves at least `min_segment` (2 or more) values a
+    /// side.
     pub(super) fn best(&mut self, min_segment: usize) -> Option<Split> {
         let n = self.order.len();
         let mut best: Option<Split> = None;
@@ -110,7 +111,7 @@ impl Scan {
         self.within[index + 1] = self.within[index] + sum;
     }
 
-    /// Evaluates every split of the values before `end`; all must have been added.
+    /// Evaluates every split of the values before `end`, all of which must have been added.
     fn weigh(&self, end: usize, min_segment: usize, best: &mut Option<Split>) {
         let total = self.within[end];
         let mut to_all: f64 = self.distances[..min_segment - 1].iter().sum();

@@ -3,12 +3,13 @@
 //!
 //! The score of a split is the energy distance between the values before and after it, which
 //! detects changes of level, spread and shape. The best split of all segments is kept if random
-//! orders of the values within their segments rarely give one as good.
+//! orders of the values within their segments rarely have one as good.
 //!
-//! Three simplifications keep the time for an hour of seconds below a tenth of a second. The part
-//! after a split ends at one of a dozen places. Series of more than [`CELLS_MAX`] values are
-//! compared by the means of equal cells, which mostly detects changes of level; the index is then
-//! refined on the values. Permuting stops as soon as the split can no longer become significant.
+//! Three simplifications keep the time for one hour of seconds below a tenth of a second. The part
+//! after a split ends at one of a dozen places. A series of more than [`CELLS_MAX`] values is
+//! compared by the means of equal cells, which mostly detects changes of level, and the index is
+//! then refined on the values. Permuting stops as soon as the split can no longer become
+//! significant.
 
 mod energy;
 
@@ -31,9 +32,9 @@ pub enum Exchange {
     /// Blocks with a length derived from the autocorrelation time of the series about the levels
     /// found so far, so that the changes themselves do not count as correlation.
     ///
-    /// A few long blocks are rarely significant: in a strongly autocorrelated series, temporary
-    /// changes and changes near an end are often missed (`steady::steady_state` looks at the ends
-    /// by other means).
+    /// A few long blocks are rarely significant. In a strongly autocorrelated series, temporary
+    /// changes and changes near an end are therefore often missed (`steady::steady_state` looks at
+    /// the ends in another way).
     Measured,
 }
 
@@ -44,7 +45,7 @@ pub struct ChangePoints {
     pub min_segment: usize,
     /// The chance of a false first change point, in (0, 1).
     pub significance: f64,
-    /// The number of random orders; fewer than 1 / `significance` - 1 can find nothing.
+    /// The number of random orders. With fewer than 1 / `significance` - 1, nothing can be found.
     pub permutations: usize,
     /// Seed of the random orders; the same seed gives the same change points.
     pub seed: u64,
@@ -53,7 +54,8 @@ pub struct ChangePoints {
 }
 
 impl Default for ChangePoints {
-    /// Segments of ten values, 5 %, 199 permutations of blocks of measured length.
+    /// Segments of at least ten values, 5 %, and 199 permutations of blocks whose length is
+    /// measured.
     fn default() -> Self {
         Self {
             min_segment: 10,
@@ -70,8 +72,8 @@ impl Default for ChangePoints {
 pub struct ChangePoint {
     /// Index of the first value after the change.
     pub index: usize,
-    /// The share of random orders, including the series itself, with a split as good; raised by a
-    /// quarter if the block length was measured on the same series.
+    /// The share of random orders, including the series itself, that have a split as good. It is
+    /// raised by a quarter if the block length was measured on the same series.
     pub p: f64,
     /// Mean since the previous change point.
     pub before_mean: f64,
@@ -79,7 +81,7 @@ pub struct ChangePoint {
     pub after_mean: f64,
 }
 
-/// The change points of a series in time order. Empty for a series that is too short or has values
+/// The change points of a series in order of time. Empty if the series is too short or has values
 /// that are not finite, and for options out of range.
 pub fn change_points(series: &[f64], options: &ChangePoints) -> Vec<ChangePoint> {
     let length = options.min_segment.max(1);
@@ -184,9 +186,9 @@ impl Search<'_> {
         (f64::from(as_good) <= most).then(|| f64::from(as_good) / orders)
     }
 
-    /// A measured block length, from the autocorrelation time of the residuals about the level of
-    /// each segment. Segments are also split at a few best splits not yet accepted, because a
-    /// change not yet found would count as correlation.
+    /// Measures a block length from the autocorrelation time of the residuals about the level of
+    /// each segment. Segments are also split at a few of the best splits not accepted yet, because
+    /// a change that is not found yet would count as correlation.
     fn measured(&self, edges: &[usize], splits: &[(usize, Split)]) -> usize {
         let mut edges = edges.to_vec();
         let mut next = splits.to_vec();
@@ -217,24 +219,24 @@ impl Search<'_> {
     }
 }
 
-/// Chance changes shorten a measured block and thereby look more significant. P-values are raised
-/// by this factor, chosen on simulated autoregressions.
+/// Chance changes shorten a measured block and then look more significant. P-values are therefore
+/// raised by this factor, which was chosen on simulated autoregressions.
 const MEASURED: f64 = 1.25;
 
-/// Cells per additional split that is tried before correlation is measured.
+/// One more split is tried for this many cells, before the correlation is measured.
 const CELLS_A_SPLIT: usize = 40;
 
 /// Those splits also remove some of the slow waves. To correct for that, the excess of the
-/// autocorrelation time over 1 is multiplied by this factor. It was chosen, with the two constants
-/// above and the one below, on simulated autoregressions: at a level of 5 %, 5 to 7 % of them raise
-/// a false alarm.
+/// autocorrelation time over 1 is multiplied by this factor. It was chosen on simulated
+/// autoregressions, together with the two constants above and the one below: at a level of 5 %, 5
+/// to 7 % of them raise a false alarm.
 const RESTORED: f64 = 2.0;
 
 /// Blocks may understate the variance of a mean by this share.
 const BLOCK_BIAS: f64 = 0.04;
 
-/// Fewer blocks could not distinguish a plain step from chance: of the orders of ten blocks, five
-/// of them high, one in 126 separates high from low; of six, three high, one in ten.
+/// With fewer blocks, a plain step would look like chance. If five of ten blocks are high, one
+/// order in 126 separates high from low; if three of six are high, one in ten does.
 const BLOCKS_MIN: usize = 10;
 
 /// A first-order autoregression of autocorrelation time t, cut into blocks of b values, loses (t -

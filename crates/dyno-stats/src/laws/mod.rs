@@ -1,4 +1,4 @@
-//! Laws that relate load, throughput and response time, and the ratios of reports.
+//! Laws that relate load, throughput and response time, and the ratios that reports show.
 
 mod scaling;
 

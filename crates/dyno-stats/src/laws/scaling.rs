@@ -51,7 +51,8 @@ pub fn amdahl(levels: &[Level]) -> Option<Scaling> {
 /// Rounds of refinement; the fit converges in a few dozen.
 const ROUNDS: usize = 200;
 
-/// The terms 1, N - 1 and N (N - 1) of N / X used by both laws and by their corner cases.
+/// Which of the terms 1, N - 1 and N (N - 1) of N / X are used, by both laws and their corner
+/// cases.
 const COHERENT: &[[bool; 3]] = &[
     [true, true, true],
     [true, false, true],
@@ -132,8 +133,8 @@ fn terms(n: f64) -> [f64; 3] {
 /// are 0.
 fn solve(levels: &[Level], fitted: &[f64], used: [bool; 3]) -> Option<[f64; 3]> {
     let columns: Vec<usize> = (0..3).filter(|&term| used[term]).collect();
-    // Terms are scaled to their largest; squares of N would otherwise cost the others their
-    // precision.
+    // Scale the terms to their largest value. Otherwise, squares of N would cost the other terms
+    // their precision.
     let scale = |term: usize| {
         let largest = levels.iter().map(|at| terms(at.n)[term].abs());
         largest.fold(f64::MIN_POSITIVE, f64::max)

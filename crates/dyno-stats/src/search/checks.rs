@@ -1,6 +1,6 @@
 use super::*;
 
-/// A server that loses nothing up to the limit, and the excess beyond it.
+/// A server that loses nothing up to the limit, and beyond it everything in excess.
 fn server(limit: f64, asked: &Asked) -> Outcome {
     measured(asked, 1.0 - (limit / asked.load).min(1.0))
 }
@@ -23,7 +23,7 @@ fn new(start: Start) -> Search {
     Search::new(Goal::new(0.01), Loads::rates(10.0, 100_000.0), &start).unwrap()
 }
 
-fn asked(search: &Search) -> Asked {
+fn next_trial(search: &Search) -> Asked {
     match search.next() {
         Next::Trial(asked) => asked,
         Next::Done(found) => panic!("the search has ended: {found:?}"),
@@ -53,7 +53,7 @@ fn course(found: &SearchSummary) -> Vec<(f64, usize)> {
 }
 
 #[test]
-fn the_limit_of_a_server_is_found_and_confirmed() {
+fn finds_and_confirms_the_limit_of_a_server() {
     let mut search = new(Start::from_knee(1_000.0));
     let found = finish(&mut search, |asked| server(950.0, asked));
     assert_eq!(found.ending, Some(Ending::Bounded));
@@ -63,7 +63,7 @@ fn the_limit_of_a_server_is_found_and_confirmed() {
     assert!(upper.load / lower.load <= 1.02 + 1e-9);
     assert_eq!(found.voted, (found.lower, found.upper));
     assert!(found.confirmed);
-    // Eight of ten are four of five, whatever the other two say.
+    // Eight of ten are four of five, whatever the other two trials say.
     assert_eq!(found.trials_for(Purpose::Confirm), 8);
     let goodput = found.goodput.unwrap();
     assert!((goodput - lower.load.min(950.0)).abs() < 1e-6, "{goodput}");
@@ -72,7 +72,7 @@ fn the_limit_of_a_server_is_found_and_confirmed() {
     assert!((plausible.high / 1.02 / upper.load - 1.0).abs() < 1e-9);
 }
 
-/// Four agreeing votes decide; smaller candidates come first, and candidates that cannot be a bound
+/// Four equal votes decide. Smaller candidates come first, and candidates that cannot be a bound
 /// are skipped.
 #[test]
 fn candidates_come_first_and_bisection_follows() {
@@ -132,7 +132,7 @@ fn a_promise_may_be_broken_at_the_least_load() {
 }
 
 #[test]
-fn a_least_load_that_kept_the_promise_in_the_votes_only_is_unconfirmed() {
+fn a_least_load_that_only_the_votes_accept_is_unconfirmed() {
     let (goal, loads) = (Goal::new(0.01), Loads::whole(4, 64));
     let mut search = Search::new(goal, loads, &Start::default()).unwrap();
     let found = finish(&mut search, |asked| {
@@ -145,7 +145,7 @@ fn a_least_load_that_kept_the_promise_in_the_votes_only_is_unconfirmed() {
 }
 
 #[test]
-fn a_second_promise_counts_too() {
+fn a_second_promise_counts() {
     let found = finish(&mut new(Start::default()), |asked| Outcome::Measured {
         loss_ratio: 0.0,
         duration: asked.duration,
@@ -157,14 +157,14 @@ fn a_second_promise_counts_too() {
 #[test]
 fn a_void_trial_is_repeated_once() {
     let mut search = new(Start::default());
-    let first = asked(&search);
+    let first = next_trial(&search);
     search.observe(first.ended(void())).unwrap();
-    assert_eq!(asked(&search), first);
+    assert_eq!(next_trial(&search), first);
     let mut again = search.clone();
     search.observe(first.ended(measured(&first, 0.0))).unwrap();
-    let second = asked(&search);
+    let second = next_trial(&search);
     search.observe(second.ended(void())).unwrap();
-    assert_eq!(asked(&search), second);
+    assert_eq!(next_trial(&search), second);
     assert_eq!(search.so_far().void(), 2);
 
     again.observe(first.ended(void())).unwrap();
@@ -206,7 +206,7 @@ fn a_promise_that_six_of_ten_trials_keep_is_not_confirmed() {
         assert_eq!(found.lower != found.voted.0, lowered, "{bad}");
         let trials = match bad {
             2 => 10,
-            // The third trial of the first load refutes it; the remaining ones break the next.
+            // The third trial of the first load refutes it. The remaining ones break the next load.
             bad => 3 + (bad - 3) + 8,
         };
         assert_eq!(found.trials_for(Purpose::Confirm), trials);
@@ -232,7 +232,7 @@ fn a_broken_confirmation_steps_down_by_a_width() {
     let width = found.interval().unwrap();
     assert!((width.high / width.low - 1.02).abs() < 1e-9);
     assert!(found.plausible.unwrap().contains(960.0));
-    // Eight confirming trials of 10 s are enough.
+    // Eight confirming trials of 10 s each are enough.
     assert!(
         found
             .goodput
@@ -240,7 +240,7 @@ fn a_broken_confirmation_steps_down_by_a_width() {
     );
 }
 
-/// A step down never skips a lower bound that was voted.
+/// A step down must not skip a lower bound that the votes have found.
 #[test]
 fn a_step_down_stops_at_the_next_lower_bound() {
     let mut search = new(Start::default());
@@ -257,15 +257,15 @@ fn a_step_down_stops_at_the_next_lower_bound() {
     for trial in [vote(-1, 0.0), vote(0, 0.0), vote(2, 1.0)] {
         search.observe(trial).unwrap();
     }
-    let first = asked(&search);
+    let first = next_trial(&search);
     assert_eq!((first.step, first.purpose), (bound, Purpose::Confirm));
     assert_eq!(first.duration, Duration::from_secs(10));
     for _ in 0..3 {
-        let again = asked(&search);
+        let again = next_trial(&search);
         assert_eq!(again, first);
         search.observe(again.ended(measured(&again, 0.5))).unwrap();
     }
-    let second = asked(&search);
+    let second = next_trial(&search);
     assert_eq!(
         (second.step.0, second.purpose),
         (bound.0 - 1, Purpose::Confirm)
@@ -273,7 +273,7 @@ fn a_step_down_stops_at_the_next_lower_bound() {
 }
 
 #[test]
-fn confirmations_that_go_on_breaking_end_it() {
+fn repeated_failed_confirmations_end_a_search() {
     let mut search = new(Start::from_knee(1_000.0));
     let found = finish(&mut search, |asked| match asked.purpose {
         Purpose::Confirm => measured(asked, 0.02),
@@ -295,9 +295,9 @@ fn sessions_are_searched_in_whole_numbers() {
     assert_eq!((interval.low, interval.high), (23.0, 24.0));
 }
 
-/// Trials that are too short never make a load a lower bound, but the search must still end.
+/// Trials that are too short never make a load a lower bound, but the search must end all the same.
 #[test]
-fn short_trials_do_not_keep_a_search_going() {
+fn short_trials_do_not_prolong_a_search_forever() {
     let goal = Goal {
         trials_max: 30,
         ..Goal::new(0.01)
@@ -317,7 +317,7 @@ fn short_trials_do_not_keep_a_search_going() {
 fn no_duration_is_too_long() {
     let mut search = new(Start::default());
     for _ in 0..2 {
-        let first = asked(&search);
+        let first = next_trial(&search);
         let outcome = Outcome::Measured {
             loss_ratio: 0.0,
             duration: Duration::MAX,
@@ -337,8 +337,8 @@ fn no_duration_is_too_long() {
     );
 }
 
-/// A lucky trial at a greater load does not make it the answer, which is below the smallest
-/// broken load.
+/// If a greater load keeps the promise by luck, it must not become the answer, which is below the
+/// smallest load that broke the promise.
 #[test]
 fn a_lucky_load_above_a_broken_one_is_not_a_bound() {
     let mut search = new(Start::default());
@@ -408,7 +408,7 @@ fn refuses_invalid_goals_and_trials() {
 
     let mut search = new(Start::default());
     let before = search.clone();
-    let first = asked(&search);
+    let first = next_trial(&search);
     let lost = search.observe(first.ended(measured(&first, 1.5)));
     assert_eq!(lost, Err(SearchError::Lost(1.5)));
     let step = GridStep(search.grid.max.0 + 1);

@@ -4,22 +4,23 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A promise, and the certainty with which its highest load is found.
+/// A promise, such as a latency limit, and how certain the highest load that keeps it must be.
 ///
-/// The terms are those of MLRsearch (draft-ietf-bmwg-mlrsearch-15): a trial is good when it kept
-/// the promise and *long* when it lasted `trial_duration` or more.
+/// The terms are those of MLRsearch (draft-ietf-bmwg-mlrsearch-15). A trial is good if it kept the
+/// promise, and *long* if it lasted `trial_duration` or more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// The largest loss ratio of a good trial, 0 up to below 1: with p99 as the promise, 0.01.
+    /// The largest loss ratio of a good trial, from 0 to below 1. If the promise is about p99, it
+    /// is 0.01.
     pub loss_ratio: f64,
-    /// The share of the trials at a load, by duration, that may be bad: 0 up to below 1.
+    /// The share of the trials at a load, by duration, that may be bad, from 0 to below 1.
     pub exceed_ratio: f64,
-    /// The total duration of the trials at a load, unless it is decided sooner.
+    /// The total duration of the trials at a load, unless they decide sooner.
     pub duration_sum: Duration,
-    /// The duration of a trial. Shorter ones can only count against a load.
+    /// The duration of a trial. A shorter trial can only count against a load.
     pub trial_duration: Duration,
-    /// The largest distance between the final bounds, as a share of the lower one: above 0, at most
-    /// 1, and not below `loss_ratio`.
+    /// The largest distance between the final bounds, as a share of the lower one. It is above 0,
+    /// at most 1, and not below `loss_ratio`.
     pub width: f64,
     /// How to confirm the answer; `None` skips the confirmation.
     pub confirm: Option<Confirm>,
@@ -27,40 +28,42 @@ pub struct Goal {
     pub trials_max: usize,
 }
 
-/// Confirms an answer by further trials, which had no part in choosing it.
+/// How to confirm an answer with further trials, which had no part in choosing it.
 ///
-/// The votes choose the highest of several loads, and thereby also favour lucky trials. A single
+/// The votes choose the highest of several loads, and so they also favour lucky trials. A single
 /// long trial would be stricter than the votes: an event that hits 7 % of the trials costs few
 /// votes, but hits a trial ten times as long more often than not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirm {
-    /// The number of trials, each as long as a voting trial. At least 1. Four of five must keep the
-    /// promise; they end early when the rest cannot change the outcome.
+    /// How many trials to make, each as long as a voting trial. At least 1. Four of five must keep
+    /// the promise. They end early if the rest cannot change the outcome.
     pub trials: usize,
-    /// The number of unconfirmed loads, each a width below the one before, after which the search
-    /// ends unconfirmed. At least 1.
+    /// After this many unconfirmed loads, each a width below the one before, the search ends
+    /// unconfirmed. At least 1.
     pub broken_max: usize,
 }
 
 /// A majority vote is the easiest to explain, and search lengths vary least with it.
 const EXCEED_RATIO: f64 = 0.5;
-/// Votes on a load. In 400 simulated searches with 1, 3, 5, 7 and 11 votes the answers deviate by
+/// Votes on a load. In 400 simulated searches with 1, 3, 5, 7 and 11 votes, the answers deviate by
 /// 4.6, 1.9, 1.2, 0.5 and 0.4 %, and take 12, 26, 39, 53 and 81 trials.
 const VOTES: u32 = 7;
-/// One and a half times the number of votes.
+/// One and a half times as many as votes.
 const CONFIRM_TRIALS: usize = 10;
-/// Five widths of 2 % are a tenth: an answer further down would be a different one.
+/// Five widths of 2 % are a tenth. An answer further down would be a different one.
 const BROKEN_MAX: usize = 5;
 /// Far more than a search with long enough trials takes.
 const TRIALS_MAX: usize = 1000;
 
 impl Goal {
-    /// Trials of 10 s, seven votes, bounds within 2 % or the loss ratio if that is larger.
+    /// Trials of 10 s, seven votes, and bounds within 2 %, or within the loss ratio if that is
+    /// larger.
     pub fn new(loss_ratio: f64) -> Self {
         Self::of(loss_ratio, Duration::from_secs(10), 0.02)
     }
 
-    /// Trials of 60 s, seven votes, bounds within 1 % or the loss ratio if that is larger.
+    /// Trials of 60 s, seven votes, and bounds within 1 %, or within the loss ratio if that is
+    /// larger.
     pub fn thorough(loss_ratio: f64) -> Self {
         Self::of(loss_ratio, Duration::from_secs(60), 0.01)
     }
@@ -152,19 +155,19 @@ impl Loads {
     }
 }
 
-/// Where a search starts: candidates are tried first, smaller before greater ones, if they can
-/// still be a bound. By default it starts in the middle of the range.
+/// Where a search starts. Candidates are tried first, smaller ones before greater ones, as long as
+/// they can still be a bound. Without candidates, the search starts in the middle of the range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
-    /// In any order; candidates out of range count as the nearest load.
+    /// In any order. A candidate out of range counts as the nearest load.
     pub candidates: Vec<f64>,
 }
 
 impl Start {
-    /// Candidates from the rate at the saturation point of a closed loop, which an open loop seldom
+    /// Candidates from the rate at the saturation point of a closed loop, which an open loop rarely
     /// reaches: 0.5, 0.9 and 1.1 of it. The last one only matters if the one before keeps the
-    /// promise: it bounds the answer from above in a fifth fewer trials than twice that load, and
-    /// more gently.
+    /// promise. It then bounds the answer from above in a fifth fewer trials than twice that load
+    /// would, and puts less load on the server.
     pub fn from_knee(rate: f64) -> Self {
         Self {
             candidates: vec![0.5 * rate, 0.9 * rate, 1.1 * rate],
@@ -172,7 +175,7 @@ impl Start {
     }
 }
 
-/// Why a search cannot start, or does not accept a trial.
+/// Why a search cannot start, or why it does not accept a trial.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SearchError {
     /// See [`Goal::loss_ratio`].

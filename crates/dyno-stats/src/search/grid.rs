@@ -1,21 +1,21 @@
-//! The numbered grid of loads.
+//! The grid of loads, which are numbered.
 //!
-//! A load is identified by a whole number, so it survives storage, and two loads are either equal
-//! or differ by steps.
+//! A whole number identifies a load, so that it can be stored exactly, and two loads are either
+//! equal or differ by whole steps.
 
 use super::goal::{Goal, Loads, Scale, SearchError};
 use crate::Bounds;
 
-/// The number of a load in its grid. It depends on the width and the scale, not on the smallest and
-/// the largest load.
+/// The number of a load in its grid. It depends on the width and the scale, but not on the smallest
+/// and the largest load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GridStep(pub i64);
 
-/// Steps per width, on the scale of rates.
+/// Steps per width, for rates.
 const STEPS: i64 = 4;
 /// Rounding error of a logarithm in steps.
 const ROUNDING: f64 = 1e-6;
-/// From here on whole loads and steps are indistinguishable.
+/// Above this, whole loads and steps cannot be distinguished.
 const LARGEST: f64 = 1e15;
 
 /// The steps between the smallest and the largest load.
@@ -72,7 +72,7 @@ impl Grid {
         GridStep(position.round() as i64).clamp(self.min, self.max)
     }
 
-    /// Whether nothing needs to be tried between two steps.
+    /// Whether no load between these two needs to be tried.
     pub(super) fn narrow(&self, low: GridStep, high: GridStep) -> bool {
         let apart = match self.scale {
             Scale::Rates => high.0 - low.0 <= STEPS,
@@ -81,13 +81,13 @@ impl Grid {
         apart || high.0 - low.0 <= 1
     }
 
-    /// A step between two that are not adjacent, in the middle of their logarithms.
+    /// A step between two that are not adjacent, at the mean of their logarithms.
     pub(super) fn middle(&self, low: GridStep, high: GridStep) -> GridStep {
         let load = (self.load(low) * self.load(high)).sqrt();
         GridStep(self.nearest(load).0.clamp(low.0 + 1, high.0 - 1))
     }
 
-    /// The middle of all loads, by their logarithms.
+    /// The middle of all loads, at the mean of their logarithms.
     pub(super) fn center(&self) -> GridStep {
         self.nearest((self.load(self.min) * self.load(self.max)).sqrt())
     }
@@ -106,7 +106,7 @@ impl Grid {
             .max(self.min)
     }
 
-    /// A width below, or the smallest load.
+    /// The load a width below, or the smallest load.
     pub(super) fn width_below(&self, step: GridStep) -> GridStep {
         let below = match self.scale {
             Scale::Rates => step.0 - STEPS,
@@ -118,7 +118,7 @@ impl Grid {
         GridStep(below).max(self.min)
     }
 
-    /// From a width below one load to a width above another, not limited to the range.
+    /// From a width below one load to a width above another. May exceed the range.
     pub(super) fn widened(&self, low: GridStep, high: GridStep) -> Bounds {
         let factor = 1.0 + self.width;
         let (low, high) = (self.load(low), self.load(high));

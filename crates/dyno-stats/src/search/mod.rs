@@ -1,16 +1,16 @@
-//! Search for the highest load that keeps a promise.
+//! Searches for the highest load that keeps a promise, such as a latency limit.
 //!
-//! A state machine without clock, I/O or randomness. [`Search::next`] requests a trial and
-//! [`Search::observe`] takes its outcome, until `next` returns [`Next::Done`]. Loads are judged by
-//! votes of equal trials as in MLRsearch (draft-ietf-bmwg-mlrsearch-15), so one bad or lucky trial
-//! decides nothing. A load is tried until the rest of its trials cannot change the vote. The answer
-//! is between the smallest load that broke the promise and the largest below it that kept it;
-//! bisection brings these within a width of one another. Further trials at the lower one then
-//! confirm it, or the search steps down by a width and confirms that load.
+//! This is a state machine without a clock, I/O or randomness. [`Search::next`] requests a trial
+//! and [`Search::observe`] takes its outcome, until `next` returns [`Next::Done`]. Loads are judged
+//! by the votes of equal trials as in MLRsearch (draft-ietf-bmwg-mlrsearch-15), so that a single
+//! bad or lucky trial decides nothing. A load is tried until its remaining trials cannot change the
+//! vote. The answer is between the smallest load that broke the promise and the largest load below
+//! it that kept it. Bisection brings these two within a width of each other. Further trials at the
+//! lower one then confirm it; otherwise the search steps down by a width and confirms that load.
 //!
-//! The next trial depends on the trials at each load, not on their order, and on the number of void
-//! trials at the end. So an interrupted search continues where it was after its recorded trials are
-//! [replayed](Search::replay).
+//! The next trial depends on the trials at each load but not on their order, and on how many trials
+//! were void at the end. An interrupted search therefore continues where it was, once its recorded
+//! trials are [replayed](Search::replay).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,14 +40,14 @@ pub struct Search {
     candidates: Vec<GridStep>,
     trials: Vec<Trial>,
     tallies: BTreeMap<GridStep, Tally>,
-    /// The number of void trials at the end.
+    /// How many trials at the end were void.
     voids: usize,
 }
 
 /// The next action of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Run this trial. The request repeats until the trial is observed.
+    /// Run this trial. The request stays the same until the trial is observed.
     Trial(Asked),
     /// The search has ended.
     Done(Box<SearchSummary>),
@@ -58,9 +58,9 @@ pub enum Next {
 pub struct Asked {
     /// The load's number in the grid.
     pub step: GridStep,
-    /// The load: events per second, or a whole number.
+    /// The load, in events per second or as a whole number.
     pub load: f64,
-    /// How long it should last.
+    /// How long the trial should last.
     pub duration: Duration,
     /// Its purpose.
     pub purpose: Purpose,
@@ -91,15 +91,15 @@ pub struct Trial {
 pub enum Outcome {
     /// It measured the server.
     Measured {
-        /// The share of the offered events not answered correctly in time: late ones, errors,
-        /// events never begun, and events unfinished at the end. 0 to 1.
+        /// The share of the offered events that were not answered correctly and in time: late ones,
+        /// errors, events that never began, and events unfinished at the end. 0 to 1.
         loss_ratio: f64,
-        /// How long it was meant to last, and did up to the accuracy of a clock.
+        /// How long it was meant to last. It did so, up to the accuracy of a clock.
         duration: Duration,
         /// Whether all promises other than the goal's loss ratio were kept; true without others.
         kept: bool,
     },
-    /// The client invalidated it: it says nothing about the server and is repeated.
+    /// The client invalidated it. It says nothing about the server, and is repeated.
     Void {
         /// The reason, for the reader.
         why: String,
@@ -143,7 +143,7 @@ impl Search {
         })
     }
 
-    /// A search that has observed these trials, in the order in which they were recorded.
+    /// Creates a search that has observed these trials, in the order in which they were recorded.
     ///
     /// # Errors
     /// Those of [`Search::new`] and [`Search::observe`].
@@ -169,10 +169,10 @@ impl Search {
         }
     }
 
-    /// Takes a trial, whether it was requested or not.
+    /// Takes a trial, no matter whether it was requested.
     ///
     /// # Errors
-    /// A load outside this search, or an invalid loss ratio; the search is then unchanged.
+    /// The load is not in this search, or the loss ratio is invalid. The search is then unchanged.
     pub fn observe(&mut self, trial: Trial) -> Result<(), SearchError> {
         if !self.grid.contains(trial.step) {
             return Err(SearchError::Beyond(trial.step.0));
@@ -195,7 +195,7 @@ impl Search {
         Ok(())
     }
 
-    /// The result so far, whether the search has ended or not.
+    /// The result so far. The search need not have ended.
     pub fn so_far(&self) -> SearchSummary {
         match self.decide() {
             Wanted::Nothing(ending) => self.summary(Some(ending)),
@@ -267,7 +267,7 @@ impl Search {
         }
     }
 
-    /// The end, or the confirmation that must precede it.
+    /// The end of the search, or the confirmation that it still needs.
     fn confirmed(&self, step: GridStep, ending: Ending) -> Wanted {
         match self.goal.confirm.is_some() && !self.is_confirmed(step) {
             true => Wanted::Confirm(step),
@@ -275,8 +275,8 @@ impl Search {
         }
     }
 
-    /// The load to vote on between bounds that are apart. It has no class yet, otherwise it would
-    /// be one of the bounds.
+    /// The load to vote on between bounds that are not adjacent. It has no class yet, because
+    /// otherwise it would be one of the bounds.
     fn between(&self, lower: Option<GridStep>, upper: Option<GridStep>) -> GridStep {
         let open = |step: GridStep| {
             lower.is_none_or(|low| low < step) && upper.is_none_or(|high| step < high)
@@ -292,8 +292,8 @@ impl Search {
         }
     }
 
-    /// The relevant bounds: the smallest upper bound, and the largest lower bound below it. A
-    /// greater load that kept the promise by luck is not a bound.
+    /// The relevant bounds: the smallest upper bound, and the largest lower bound below it. If a
+    /// greater load kept the promise by luck, it is not a bound.
     fn relevant(
         &self,
         class: impl Fn(&Tally, &Goal) -> Class,

@@ -14,21 +14,22 @@ pub struct SearchSummary {
     pub lower: Option<Bound>,
     /// The relevant upper bound: the smallest load that breaks the promise.
     pub upper: Option<Bound>,
-    /// The relevant bounds by the votes. They differ from `lower` and `upper` if the confirming
-    /// trials refuted the lower one.
+    /// The relevant bounds according to the votes. They differ from `lower` and `upper` if the
+    /// confirming trials refuted the lower one.
     pub voted: (Option<Bound>, Option<Bound>),
-    /// From a width below `lower` to a width above the upper bound that was voted. Near the limit
-    /// votes are a matter of chance: in simulated searches for p99 with the defaults, where p99
-    /// varies by 10 % from trial to trial, the bounds contain the limit in three of four searches,
-    /// this interval in all of a thousand, and in 95 % where p99 varies by 40 %.
+    /// The interval from a width below `lower` to a width above the upper bound that was voted.
+    /// Near the limit, votes are a matter of chance. In simulated searches for p99 with the
+    /// defaults, the bounds contain the limit in three of four searches if p99 varies by 10 % from
+    /// trial to trial. This interval contains it in all of a thousand searches, and in 95 % if p99
+    /// varies by 40 %.
     pub plausible: Option<Bounds>,
-    /// The goodput at `lower`, in its unit: the load minus the loss that all but the allowed share
-    /// of trials there do not exceed (the draft's Conditional Throughput). Two searches may differ
-    /// in it by the goal's loss ratio for no reason.
+    /// The goodput at `lower`, in the unit of the load: the load minus the loss that all trials
+    /// there but the allowed share do not exceed (the draft's Conditional Throughput). Two searches
+    /// may differ in it by the goal's loss ratio by chance.
     pub goodput: Option<f64>,
     /// Whether four of five confirming trials at `lower` kept the promise.
     pub confirmed: bool,
-    /// The loads that were tried, ascending.
+    /// The loads that were tried, in ascending order.
     pub loads: Vec<Tried>,
     /// The trials, in the order in which they were observed.
     pub trials: Vec<Judged>,
@@ -37,13 +38,13 @@ pub struct SearchSummary {
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The bounds are within the width. Only this ending determines the server's limit.
+    /// The bounds are within a width. Only this ending determines the server's limit.
     Bounded,
-    /// The greatest load kept the promise: the search reached the load generator's ceiling.
+    /// The greatest load kept the promise, so the search reached the load generator's ceiling.
     Ceiling,
     /// The least load broke the promise.
     Floor,
-    /// Too many loads, each below the one before, were not confirmed, or the least one was not.
+    /// Too many loads, each below the one before, were not confirmed, or the smallest one was not.
     Unconfirmed,
     /// A trial and its repetition were void.
     Refused,
@@ -79,8 +80,8 @@ pub struct Tried {
     pub confirmed: usize,
     /// Confirming trials that broke it.
     pub broken: usize,
-    /// The goodput, in the unit of the load: see [`SearchSummary::goodput`]. `None` without a long
-    /// trial, 0 with too little data.
+    /// The goodput, in the unit of the load, see [`SearchSummary::goodput`]. `None` if there was no
+    /// long trial, and 0 if there are too little data.
     pub goodput: Option<f64>,
 }
 
@@ -99,8 +100,8 @@ pub struct Judged {
 }
 
 impl SearchSummary {
-    /// The relevant bounds, if both were found; see [`SearchSummary::plausible`] for their
-    /// reliability.
+    /// The relevant bounds, if both were found. See [`SearchSummary::plausible`] for how reliable
+    /// they are.
     pub fn interval(&self) -> Option<Bounds> {
         Some(Bounds {
             low: self.lower?.load,

@@ -10,15 +10,15 @@ use super::goal::Goal;
 /// The class of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It kept the promise; the missing trials cannot change that.
+    /// The load kept the promise, and the missing trials cannot change that.
     Lower,
-    /// It broke the promise; the missing trials cannot change that.
+    /// The load broke the promise, and the missing trials cannot change that.
     Upper,
     /// The missing trials decide.
     Undecided,
 }
 
-/// A trial that counts: loss ratio, duration, and whether it kept the promise.
+/// A trial that counts, with its loss ratio, its duration, and whether it kept the promise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Counted {
     pub(super) good: bool,
@@ -26,7 +26,7 @@ pub(super) struct Counted {
     pub(super) duration: Duration,
 }
 
-/// The trials at a load. Sums are exact, so the order of trials cannot matter.
+/// The trials at a load. Sums are exact, so that the order of trials cannot matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tally {
     sums: Sums,
@@ -46,9 +46,9 @@ struct Sums {
     bad_short: Duration,
 }
 
-/// One in this many confirming trials may break the promise. A majority would be no better than a
-/// coin toss: by chance alone, six or more of ten trials keep it in 38 of 100 cases, eight or more
-/// in 5.
+/// One in this many confirming trials may break the promise. A majority would say no more than a
+/// coin toss: by chance alone, six or more of ten trials keep it in 38 of 100 cases, but eight or
+/// more only in 5.
 const BROKEN_SHARE: usize = 5;
 /// Rounding error of a share of a duration.
 const ROUNDING: f64 = 1e-9;
@@ -72,8 +72,8 @@ impl Tally {
         self.keep(goal, trial);
     }
 
-    /// A trial that confirms or refutes the voted class. A short one can only count against
-    /// the load.
+    /// Adds a trial that confirms or refutes the class that was voted. A short trial can only count
+    /// against the load.
     pub(super) fn confirm(&mut self, goal: &Goal, trial: Counted) {
         if !trial.good {
             self.broken += 1;
@@ -102,7 +102,7 @@ impl Tally {
         ]
         .map(|sum| sum.as_secs_f64());
         let exceed = goal.exceed_ratio;
-        // Short trials only count against a load: by the bad ones that good ones do not offset.
+        // Short trials only count against a load, by those bad ones that no good ones offset.
         let excess = bad_long + (bad_short - good_short * exceed / (1.0 - exceed)).max(0.0);
         let whole = (good_long + excess).max(goal.duration_sum.as_secs_f64());
         let allowed = (exceed + ROUNDING) * whole;
@@ -115,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// The result of the confirming trials if the missing ones cannot change it: at most
+    /// The result of the confirming trials, if the missing ones cannot change it. At most one in
     /// [`BROKEN_SHARE`] of them may break the promise.
     pub(super) fn confirmation(&self, goal: &Goal) -> Class {
         let Some(confirm) = &goal.confirm else {
@@ -132,7 +132,7 @@ impl Tally {
         }
     }
 
-    /// The final class: by the confirming trials, or else by the votes.
+    /// The final class, from the confirming trials or else from the votes.
     pub(super) fn class(&self, goal: &Goal) -> Class {
         match self.confirmation(goal) {
             Class::Undecided => self.voted(goal),
@@ -140,8 +140,8 @@ impl Tally {
         }
     }
 
-    /// The loss ratio that all but the allowed share of long trials do not exceed; missing duration
-    /// counts as lost. `None` without a long trial.
+    /// The loss ratio that all long trials but the allowed share do not exceed. Missing duration
+    /// counts as lost. `None` if there is no long trial.
     pub(super) fn quantile_loss(&self, goal: &Goal) -> Option<f64> {
         let durations = self.long.iter().map(|trial| trial.duration);
         let measured = durations.fold(Duration::ZERO, Duration::saturating_add);
@@ -206,9 +206,9 @@ mod vectors {
         }
     }
 
-    /// The draft's table calls the load a lower bound for the last goal at the last two points,
-    /// where the same table has exceed ratios of 43 and 27 % for a goal of 20 %. Its code gives an
-    /// upper bound, which this test expects.
+    /// The draft's table calls the load a lower bound for the last goal at the last two points, but
+    /// gives exceed ratios of 43 and 27 % there, for a goal of 20 %. Its code computes an upper
+    /// bound, which this test expects.
     #[test]
     fn classifications_of_the_draft() {
         use Class::{Lower, Undecided, Upper};
@@ -265,7 +265,7 @@ mod vectors {
         assert_eq!(tally.voted(&goal), Class::Lower);
     }
 
-    /// A trial that broke another promise does not improve the rate by having lost nothing.
+    /// A trial that broke another promise must not improve the rate because it lost nothing.
     #[test]
     fn good_trials_make_the_conditional_rate() {
         let goal = goal(10, 70, 0.01, 0.5);
@@ -284,7 +284,7 @@ mod vectors {
         assert_eq!(tally.quantile_loss(&goal), Some(0.009));
     }
 
-    /// The seventh vote decides at the latest, four equal votes at the earliest.
+    /// The seventh vote decides at the latest; four equal votes decide at the earliest.
     #[test]
     fn votes_end_when_the_rest_cannot_change_them() {
         let goal = goal(10, 70, 0.01, 0.5);

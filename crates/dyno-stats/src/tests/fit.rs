@@ -1,4 +1,4 @@
-//! Goodness of fit of counts and gaps.
+//! Tests how well counts and gaps fit a distribution.
 
 use super::{Test, kolmogorov_smirnov};
 use crate::distributions::chi_square_upper;
@@ -31,9 +31,9 @@ pub fn chi_square(observed: &[u64], expected: &[f64], estimated: usize) -> Optio
     })
 }
 
-/// Whether counts of equal intervals are those of a Poisson process of constant rate, by the index
-/// of dispersion, variance over mean (Cox and Lewis, "The Statistical Analysis of Series of
-/// Events", chapter 6).
+/// Whether counts in equal intervals are those of a Poisson process of constant rate, by the index
+/// of dispersion, which is variance over mean (Cox and Lewis, "The Statistical Analysis of Series
+/// of Events", chapter 6).
 ///
 /// The statistic is (n - 1) times the index, a chi-square; divided by the degrees of freedom it is
 /// above 1 for bursts and below 1 for regular arrivals, and either makes p small. `None` for fewer
@@ -57,11 +57,12 @@ pub fn poisson_dispersion(counts: &[u64]) -> Option<Test> {
 
 /// Whether gaps between arrivals are exponential, as in a Poisson process.
 ///
-/// With a known `rate` (arrivals per unit of the gaps) they are compared with that distribution.
-/// Without one only their shape is tested: the spacings of the sorted gaps, each times the number
-/// of gaps above it, are exponential again, and their running sums over their total are then
-/// uniform (Lewis, "Some Results on Tests for Poisson Processes"), whatever the rate. Both use
-/// [`kolmogorov_smirnov`]. `None` for fewer than two gaps, a negative gap, or if all gaps are 0.
+/// With a known `rate` (arrivals per unit of the gaps), the gaps are compared with that
+/// distribution. Without one, only their shape is tested. The spacings of the sorted gaps, each
+/// times the number of gaps above it, are exponential again. Their running sums, divided by their
+/// total, are then uniform, whatever the rate (Lewis, "Some Results on Tests for Poisson
+/// Processes"). Both use [`kolmogorov_smirnov`]. `None` for fewer than two gaps, for a negative
+/// gap, and if all gaps are 0.
 pub fn exponential_gaps(gaps: &[f64], rate: Option<f64>) -> Option<Test> {
     let sorted = sorted(gaps)?;
     if sorted.len() < 2 || sorted[0] < 0.0 {

@@ -3,10 +3,10 @@
 use super::Test;
 use crate::sorted;
 
-/// Up to this many values the distribution of D is computed exactly.
+/// Up to this many values, the distribution of D is computed exactly.
 const EXACT_VALUES: usize = 140;
 
-/// Whether a sample follows a given continuous distribution, given by its distribution function.
+/// Whether a sample follows a continuous distribution, given by its distribution function.
 ///
 /// The statistic is D, the largest distance between the two distribution functions. The p-value is
 /// exact up to 140 values (Marsaglia, Tsang and Wang, "Evaluating Kolmogorov's Distribution") and
@@ -43,7 +43,7 @@ fn upper(n: usize, d: f64) -> f64 {
         return 0.0;
     }
     let scaled = n as f64 * d * d;
-    // Here one tail decides and both are alike: twice the one-sided probability, to all digits.
+    // Here only one tail matters, and both are alike: take twice the one-sided probability.
     if scaled > 2.2 && n <= EXACT_VALUES {
         return (2.0 * one_sided(n, d)).min(1.0);
     }
@@ -118,7 +118,7 @@ fn lower_exact(n: usize, d: f64) -> f64 {
     }
     let mut power = matrix.power(n);
     let mut share = *power.at(k - 1, k - 1);
-    // n! / n^n, spread over the product to avoid overflow and underflow.
+    // Multiply by n! / n^n, spread over the product to avoid overflow and underflow.
     let mut exponent = power.exponent;
     for i in 1..=n {
         share *= i as f64 / n as f64;

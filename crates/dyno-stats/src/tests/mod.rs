@@ -1,4 +1,4 @@
-//! Hypothesis tests: whether two samples differ, and whether values follow a distribution.
+//! Hypothesis tests: do two samples differ, and do values follow a distribution?
 
 mod fit;
 mod kolmogorov;

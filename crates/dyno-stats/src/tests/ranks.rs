@@ -80,8 +80,9 @@ fn exact_p(m: usize, n: usize, statistic: f64) -> f64 {
     // U is symmetric about mn/2: the lower tail of the smaller of U and mn - U.
     let u = statistic.round() as usize;
     let u = u.min(m * n - u.min(m * n));
-    // The number of ways to U is the coefficient of q^U in the Gaussian binomial coefficient, the
-    // product over i = 1..=m of (1 - q^(n+i)) / (1 - q^i), divided by C(m+n, i) as it grows.
+    // In the Gaussian binomial coefficient, the coefficient of q^U is the number of ways to get U.
+    // It is the product over i = 1..=m of (1 - q^(n+i)) / (1 - q^i), divided by C(m+n, i) as it
+    // grows.
     let mut ways = vec![0.0; u + 1];
     ways[0] = 1.0;
     for i in 1..=m {

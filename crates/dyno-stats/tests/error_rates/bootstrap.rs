@@ -16,7 +16,7 @@ fn mean_by_bca() {
     }));
 }
 
-/// The standard deviation of a uniform is the root of a twelfth.
+/// The standard deviation of a uniform distribution is the root of a twelfth.
 #[test]
 fn spread_by_bca() {
     covers(share_of(2_000, 51, |source| {

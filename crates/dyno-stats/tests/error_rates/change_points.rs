@@ -3,8 +3,8 @@ use dyno_stats::{ChangePoints, Exchange, change_points};
 use crate::alarms;
 use crate::simulate::{Source, share, share_of};
 
-/// The fewest permutations that decide at 5 %, to afford ten thousand trials: 3 of 60, and, where
-/// p-values are raised by a quarter, 2 of 50.
+/// The fewest permutations that can decide at 5 %, so that ten thousand trials are affordable: 3 of
+/// 60, or 2 of 50 where p-values are raised by a quarter.
 fn options(exchange: Exchange) -> ChangePoints {
     let permutations = if exchange == Exchange::Measured {
         49
@@ -51,7 +51,7 @@ fn nothing_changes_in_a_series_cut_into_given_blocks() {
     }));
 }
 
-/// Cells of three values, blocks measured in cells.
+/// Cells of three values, and blocks measured in cells.
 #[test]
 fn nothing_changes_in_a_long_series() {
     alarms(share_of(3_000, 43, |source| {
@@ -59,7 +59,7 @@ fn nothing_changes_in_a_long_series() {
     }));
 }
 
-/// Single values would report changes everywhere: the reason for blocks.
+/// Single values find changes everywhere, which is why blocks are needed.
 #[test]
 fn single_values_find_changes_everywhere_in_a_series() {
     let found = share_of(100, 44, |source| {
@@ -102,7 +102,7 @@ fn a_step_in_a_minute_is_found() {
     assert!(found > 0.95, "finds in {found}");
 }
 
-/// An hour of seconds is compared in cells of twelve, then refined.
+/// An hour of seconds is compared in cells of twelve, and the index is then refined.
 #[test]
 fn a_step_in_an_hour_is_found_to_a_few_values() {
     let found = share_of(200, 46, |source| {

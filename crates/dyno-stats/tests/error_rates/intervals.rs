@@ -21,7 +21,7 @@ fn mean_of_few_values() {
     }
 }
 
-/// The reason for the correlated interval.
+/// This is why the correlated interval is needed.
 #[test]
 fn the_plain_interval_fails_on_series() {
     let covered = share(4, |source| {
@@ -64,8 +64,8 @@ fn quantile_of_values() {
     }));
 }
 
-/// A histogram of buckets 0.1 wide, named by their upper ends: the quantile of the rounded values
-/// is in the bucket of the quantile. The last tenth of an exponential.
+/// A histogram with buckets 0.1 wide, named by their upper ends: the quantile of the rounded values
+/// is in the same bucket as the quantile. It is taken in the last tenth of an exponential.
 #[test]
 fn quantile_of_a_histogram() {
     let truth = (10.0 * 10f64.ln()).ceil() / 10.0;
@@ -78,7 +78,7 @@ fn quantile_of_a_histogram() {
         let buckets: Vec<(f64, u64)> = (1..).map(|end| f64::from(end) / 10.0).zip(counts).collect();
         holds(quantile_interval_of_counts(&buckets, 0.9, 0.95), truth)
     });
-    // Rounding to a bucket can only add to the coverage.
+    // Rounding to a bucket can only raise the coverage.
     assert!(covered >= 0.945, "covers in {covered}");
 }
 
@@ -91,7 +91,8 @@ fn ratio_of_means() {
     }));
 }
 
-/// Three runs a side, the usual number: equal, with outliers, and with one side twice as variable.
+/// Three runs a side, which is usual: equal ones, some with outliers, and some with one side twice
+/// as variable.
 #[test]
 fn ratio_of_three_runs_a_side() {
     let outliers = |source: &mut Source| -> Vec<f64> {

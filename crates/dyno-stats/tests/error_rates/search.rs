@@ -37,7 +37,7 @@ fn a_hundred_searches_are_within_two_percent() {
     assert!(within >= 95, "{within} of 100");
 }
 
-/// The reason for seven votes: a plain bisection has only one.
+/// This is why there are seven votes: a plain bisection has only one.
 #[test]
 fn votes_take_the_chance_out_of_a_search() {
     let (mean, deviation) = spread(&searches(1_000, NOISY, &goal(1, 0.01)));
@@ -54,7 +54,7 @@ fn votes_take_the_chance_out_of_a_search() {
     }
 }
 
-/// The mean number of trials, without and with the confirming ones.
+/// The mean number of trials, without and with those that confirm.
 #[test]
 fn a_search_takes_some_forty_trials() {
     for (goal, at_most) in [(goal(7, 0.02), 36.0), (Goal::new(0.01), 45.0)] {
@@ -65,8 +65,8 @@ fn a_search_takes_some_forty_trials() {
     }
 }
 
-/// Eight of ten further trials tolerate noise and spikes: a thousand searches are all confirmed,
-/// six in ten of them a width or more below the voted load.
+/// Eight of ten further trials tolerate noise and spikes. A thousand searches are all confirmed,
+/// six in ten of them a width or more below the load that was voted.
 #[test]
 fn a_confirmation_bears_noise_and_spikes() {
     let even = Server {
@@ -82,7 +82,7 @@ fn a_confirmation_bears_noise_and_spikes() {
         assert_eq!(found.iter().filter(confirmed).count(), 1_000);
         let moved = found.iter().filter(moved).count();
         assert!((480..760).contains(&moved), "{server:?}: {moved}");
-        // Down, never up.
+        // The answer may move down, but never up.
         let lowered = |found: &SearchSummary| load(found.lower) <= load(found.voted.0);
         assert!(found.iter().all(lowered));
         let shares = found.iter().map(|found| load(found.lower) / KNEE);
@@ -92,7 +92,8 @@ fn a_confirmation_bears_noise_and_spikes() {
     }
 }
 
-/// Refuted loads are near the limit as often as not: a load 5 % above it is never confirmed.
+/// About half of the loads that are refuted are near the limit: a load 5 % above it is never
+/// confirmed.
 #[test]
 fn a_load_above_the_limit_is_not_confirmed() {
     let mut source = Source::new(43);

@@ -34,7 +34,7 @@ fn autocorrelation_times() {
     }
 }
 
-/// Random stalls: four or more in three hundred seconds; few look regular.
+/// Four or more random stalls in three hundred seconds. Few of them look regular.
 #[test]
 fn chance_stalls_have_no_period() {
     let regular = share(65, |source| {

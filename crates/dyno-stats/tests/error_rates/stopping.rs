@@ -2,11 +2,11 @@
 
 use crate::simulate::{share_of, stopping};
 
-/// As many as fit in a second.
+/// As many as fit into a second.
 const TRIALS: usize = 4_000;
 
-/// The reason for the first look after eight blocks and for 97 % on early stops: coverage of a 95 %
-/// interval by the first look and the half-width in deviations of a block.
+/// This is why the first look comes after eight blocks, and why early stops need 97 %: the coverage
+/// of a 95 % interval, by the first look and by the half-width in deviations of a block.
 #[test]
 fn stopping_when_the_interval_looks_narrow_is_wrong_too_often() {
     let expected = [
@@ -29,8 +29,8 @@ fn stopping_when_the_interval_looks_narrow_is_wrong_too_often() {
     }
 }
 
-/// Three standard errors of this simulation and of the one with 20,000 comparisons that gave the
-/// expected coverages.
+/// Three standard errors of this simulation, and of the one with 20,000 comparisons that gave the
+/// expected coverage.
 fn room(expected: f64) -> f64 {
     let both = 1.0 / TRIALS as f64 + 1.0 / 20_000.0;
     3.0 * (expected * (1.0 - expected) * both).sqrt()

@@ -101,7 +101,7 @@ fn gaps_of_a_poisson_process() {
 }
 
 #[test]
-fn gaps_on_a_beat_and_in_bursts_are_seen() {
+fn detects_regular_and_bursty_gaps() {
     let seen = share(29, |source| {
         let beat: Vec<f64> = (0..100).map(|_| 1.0 + 0.5 * source.uniform()).collect();
         let bursts: Vec<f64> = (0..200).map(|_| source.exponential().powi(2)).collect();

@@ -1,4 +1,4 @@
-//! The published histogram and tables, to the last printed digit.
+//! Compares with a published histogram and published tables, to the last digit that they print.
 
 use dyno_stats::Bounds;
 use dyno_stats::intervals::paired_ratio_interval;
@@ -154,7 +154,7 @@ fn run_length() {
     );
 }
 
-/// Reads per second of a disk, by concurrent requests.
+/// Reads per second of a disk, by the number of concurrent requests.
 fn disk() -> Vec<Level> {
     let reads = [7113.16, 26_248.44, 76_845.96, 127_840.59, 131_558.79];
     [1.0, 4.0, 16.0, 64.0, 256.0]
@@ -189,7 +189,7 @@ fn saturation_of_a_disk() {
     assert_eq!([knee.by_saturation, knee.by_power], [16.0, 16.0]);
 }
 
-/// The throughput with a proxy over that without it.
+/// The throughput with a proxy divided by that without it.
 #[test]
 fn interval_of_a_ratio() {
     let ratios = [0.97, 1.03, 0.95, 0.96, 0.98, 0.97, 0.95, 0.93];

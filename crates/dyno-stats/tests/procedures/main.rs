@@ -1,4 +1,4 @@
-//! Procedures against known values and properties.
+//! Checks procedures against known values and properties.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 

@@ -1,4 +1,4 @@
-//! Properties for every input: no panics, and results within their valid ranges.
+//! Properties that hold for every input: no panics, and results in their valid ranges.
 
 use dyno_stats::autocorrelation::{
     autocorrelation, autocorrelation_time, effective_sample_size, period,
@@ -48,7 +48,7 @@ fn proper(test: Option<dyno_stats::Test>) -> bool {
     test.is_none_or(|test| (0.0..=1.0).contains(&test.p))
 }
 
-/// Whether the sums of squares do not overflow.
+/// Whether the sums of squares stay below overflow.
 fn tame(values: &[f64]) -> bool {
     values.iter().all(|value| value.abs() < 1e100)
 }
@@ -108,7 +108,7 @@ proptest! {
     fn order_statistics_bound_their_quantile(n in 1usize..400, p in 0.01..0.99) {
         let ranks: Vec<f64> = (1..=n).map(|rank| rank as f64).collect();
         if let Some(bounds) = quantiles::quantile_interval(&ranks, p, 0.95) {
-            // Within a rank, because the quantile is interpolated.
+            // Allow one rank, because the quantile is interpolated.
             let at = quantiles::quantile(&ranks, p).unwrap();
             prop_assert!(bounds.low <= at + 1.0 && at - 1.0 <= bounds.high);
         }
@@ -140,7 +140,7 @@ proptest! {
         if let Some(found) = stalls::stalls(&a, &a, limit) {
             prop_assert_eq!(found.runs.iter().map(|run| run.length).sum::<usize>(), found.seconds);
             prop_assert!(found.seconds <= a.len());
-            // Runs are apart, otherwise they would be one.
+            // Runs do not touch, because otherwise they would be one.
             prop_assert!(found.runs.windows(2).all(|w| w[0].start + w[0].length < w[1].start));
         }
         let _ = stalls::jitter(&a);

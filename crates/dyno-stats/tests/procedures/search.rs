@@ -1,4 +1,4 @@
-//! Properties of every search, whatever the outcomes of its trials.
+//! Properties of every search, whatever the outcomes of its trials are.
 
 use std::time::Duration;
 
@@ -22,11 +22,13 @@ impl Case {
         Search::new(self.goal.clone(), self.loads, &self.start).unwrap()
     }
 
-    /// An upper bound for a search with long trials: loads until both sides are bounded,
-    /// bisections, confirmations and candidates, each with all its votes, and each vote void once.
+    /// An upper bound for a search with long trials: loads until there are bounds on both sides,
+    /// bisections, confirmations and candidates, each with all of its votes, and each vote void
+    /// once.
     fn trials_bound(&self) -> usize {
         let octaves = (self.loads.max / self.loads.min).log2().ceil() as usize + 2;
-        // Between two loads an octave apart; whole numbers and quarters of widths only end sooner.
+        // Between two loads an octave apart. Whole numbers and quarters of widths can only end
+        // sooner.
         let widths = (2f64.ln() / self.goal.width.ln_1p()).log2().ceil() as usize + 3;
         let wide = (octaves as f64).log2().ceil() as usize;
         let confirm = self.goal.confirm.as_ref();
@@ -103,7 +105,7 @@ impl Fate {
     }
 }
 
-/// The whole search, with access to each of its states.
+/// Runs a whole search, and passes each of its states to a function.
 fn run(
     case: &Case,
     mut outcome: impl FnMut(&Asked) -> Outcome,
@@ -178,7 +180,7 @@ proptest! {
             Ending::Refused => prop_assert!(found.void() >= 2),
             Ending::Exhausted => prop_assert!(false, "long trials decide"),
         }
-        // A lower bound also keeps the loss ratio in its reported goodput.
+        // A lower bound also meets the loss ratio in the goodput that is reported for it.
         for tried in &found.loads {
             if tried.voted == Class::Lower && tried.broken == 0 {
                 let kept = (1.0 - case.goal.loss_ratio) * tried.load;
@@ -187,7 +189,7 @@ proptest! {
         }
     }
 
-    /// After any trial, replaying the records gives the same search.
+    /// After any trial, replaying the recorded trials gives the same search.
     #[test]
     fn a_replayed_search_goes_on_where_it_was(
         case in case(),
@@ -237,7 +239,7 @@ proptest! {
         }
     }
 
-    /// The limit of a noiseless server is between the bounds, or outside the range of loads.
+    /// The limit of a server without noise is between the bounds, or outside the range of loads.
     #[test]
     fn a_limit_is_between_the_bounds(case in case(), at in 0.0..1.0) {
         let Loads { min, max, .. } = case.loads;

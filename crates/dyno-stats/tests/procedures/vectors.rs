@@ -1,4 +1,4 @@
-//! Each procedure against the values of SciPy 1.17 and statsmodels, or of its definition.
+//! Checks each procedure against values of SciPy 1.17 and statsmodels, or of its definition.
 
 use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, period};
 use dyno_stats::intervals::{mean_interval, ratio_interval};
@@ -74,7 +74,7 @@ fn ratio_of_means_on_logarithms() {
     near(bounds.high, 0.930_367_619_408);
 }
 
-/// An interval that reaches 0 leaves the ratio unbounded on that side.
+/// If an interval reaches 0, the ratio is unbounded on that side.
 #[test]
 fn a_ratio_of_values_that_may_be_zero_is_unbounded() {
     let rare = [0.0, 0.0, 3.0, 0.0, 1.0];
@@ -150,11 +150,11 @@ fn kolmogorov() {
         (100, 0.136, 0.044_860_299_790_847_456, 1e-9),
         (140, 0.05, 0.857_648_029_765_611_4, 1e-9),
         (140, 0.2, 2.198_156_330_220_022_2e-5, 1e-6),
-        // Beyond 140 values the corrected limit is used.
+        // The corrected limit is used beyond 140 values.
         (141, 0.1, 0.111_284_455_164_679_44, 0.01),
         (1000, 0.04, 0.079_339_560_590_002_24, 0.01),
     ] {
-        // Evenly spread and moved up by d less half a step, so that D equals d.
+        // Values that are evenly spread and moved up by d minus half a step, so that D equals d.
         let step = 1.0 / f64::from(n);
         let spread: Vec<f64> = (0..n).map(|i| f64::from(i) * step + d).collect();
         let test = kolmogorov_smirnov(&spread, |x| x.min(1.0)).unwrap();
@@ -246,7 +246,7 @@ fn scaling_laws() {
     assert_eq!(law.peak(), None);
 }
 
-/// Levels that follow a law exactly give it back exactly, corner cases included.
+/// Fitting levels that follow a law exactly returns that law, including corner cases.
 #[test]
 fn scaling_laws_are_found_again() {
     for (contention, coherency) in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.001), (0.05, 0.002)] {
@@ -336,7 +336,7 @@ fn warm_up_ends_where_the_ramp_does() {
     assert_eq!(warm_up_end(&[7.0; 50]), 0);
 }
 
-/// Jain, Chiu and Hawe: k of n that have it all give k / n.
+/// Jain, Chiu and Hawe: if k of n have it all, the index is k / n.
 #[test]
 fn fairness_index() {
     near(

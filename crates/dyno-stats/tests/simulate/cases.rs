@@ -1,9 +1,9 @@
-//! The promises of each procedure, as cases. The tests run as many trials as fit in a second;
-//! `examples/error_rates.rs` prints them with ten thousand.
+//! What each procedure promises, as cases. The tests run as many trials as fit into a second;
+//! `examples/error_rates.rs` prints the cases with ten thousand trials.
 
 use super::{Source, share_of};
 
-/// The expected share of the trials in which a case holds.
+/// The share of the trials in which a case should hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     AtLeast(f64),
@@ -12,7 +12,7 @@ pub(crate) enum Asked {
 
 pub(crate) struct Case {
     pub procedure: &'static str,
-    /// The series, and the event that counts.
+    /// The series, and the event that is counted.
     pub of: String,
     pub asked: Asked,
     pub trial: Box<dyn Fn(&mut Source) -> bool>,

@@ -26,7 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 bounds.is_some_and(|bounds| bounds.contains(truth))
             };
             let series = move |source: &mut Source, mean| source.series(n, phi, mean, 2.0);
-            // Longer memory than such a short series can show is covered only in part.
+            // If the memory is longer than so short a series can show, coverage is lower.
             let mean = match (n, phi) {
                 (..60, 0.9) => 0.65,
                 (..60, 0.8) => 0.82,
@@ -36,7 +36,8 @@ pub(crate) fn cases() -> Vec<Case> {
             cases.push(Case::new(MEAN, &of, AtLeast(mean), move |source| {
                 hold(mean_interval_correlated(&series(source, 10.0), 0.95), 10.0)
             }));
-            // Converted from the share of values below, which ten values resolve poorly.
+            // This interval is converted from the share of values below, which ten values resolve
+            // poorly.
             let asked = AtLeast(mean.min(if n < 20 { 0.9 } else { 0.93 }));
             cases.push(Case::new(
                 "95 % interval of a median",
@@ -84,7 +85,7 @@ fn under_noise() -> Option<Case> {
     }))
 }
 
-/// An interval must not be too wide to be useful.
+/// An interval that is too wide is useless.
 fn not_too_wide() -> impl Iterator<Item = Case> {
     let limits = [
         (10, 1.6),

@@ -1,4 +1,4 @@
-//! Simulated data of known distribution, and the frequency of an event in it.
+//! Simulated data whose distribution is known, and how often an event occurs in them.
 
 #![allow(dead_code, reason = "each program that includes it uses a part")]
 
@@ -9,7 +9,7 @@ pub(crate) mod servers;
 pub(crate) mod steadiness;
 pub(crate) mod stopping;
 
-/// The number of trials of each procedure.
+/// How many trials each procedure gets.
 pub(crate) const TRIALS: usize = 10_000;
 
 /// Reproducible random data.
@@ -114,12 +114,12 @@ impl Source {
     }
 }
 
-/// The share of the trials in which `trial` returns true; trials use fixed seeds.
+/// The share of the trials in which `trial` returns true. Trials use fixed seeds.
 pub(crate) fn share(seed: u64, trial: impl FnMut(&mut Source) -> bool) -> f64 {
     share_of(TRIALS, seed, trial)
 }
 
-/// [`share`] with another number of trials.
+/// The same with another number of trials.
 pub(crate) fn share_of(
     trials: usize,
     seed: u64,

@@ -1,18 +1,19 @@
-//! Simulated rates second by second: healthy runs and faults.
+//! Simulated rates, second by second: healthy runs and faults.
 
 use super::Source;
 
-/// Events per second, to which noise and faults are added.
+/// Events per second, to which noise and faults can be added.
 #[derive(Clone, Debug)]
 pub(crate) struct Rates(pub Vec<f64>);
 
 impl Rates {
-    /// A level with first-order autoregressive noise of a coefficient and a relative deviation.
+    /// A level with first-order autoregressive noise, given by its coefficient and relative
+    /// deviation.
     pub(crate) fn level(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
         Self(source.series(seconds, phi, LEVEL, deviation * LEVEL)).positive()
     }
 
-    /// A slow state plus the noise of each second, half of the variance each.
+    /// A state that changes slowly, plus the noise of each second. Each is half of the variance.
     pub(crate) fn state(source: &mut Source, seconds: usize, phi: f64, deviation: f64) -> Self {
         let part = deviation * 0.5f64.sqrt();
         let mut rates = source.series(seconds, phi, LEVEL, part * LEVEL);
@@ -32,7 +33,7 @@ impl Rates {
         Self(rates.collect()).positive()
     }
 
-    /// Two levels, each kept for this many seconds on average, with noise on both.
+    /// Two levels, each of which lasts this many seconds on average, with noise on both.
     pub(crate) fn two_modes(source: &mut Source, seconds: usize, low: f64, stay: f64) -> Self {
         let mut slow = false;
         let rates = (0..seconds).map(|_| {
@@ -42,29 +43,29 @@ impl Rates {
         Self(rates.collect()).positive()
     }
 
-    /// A change of this share of the level from the first second to the last.
+    /// Adds a change, by this share of the level, from the first second to the last.
     pub(crate) fn drift(mut self, share: f64) -> Self {
         let last = self.0.len().saturating_sub(1).max(1) as f64;
         let at = |second: usize| second as f64 / last - 0.5;
         self.scale(|second| 1.0 + share * at(second))
     }
 
-    /// A different level from a second on.
+    /// Multiplies the level by a factor from a second on.
     pub(crate) fn step(mut self, from: usize, factor: f64) -> Self {
         self.scale(|second| if second >= from { factor } else { 1.0 })
     }
 
-    /// A slower beginning.
+    /// Makes the beginning slower.
     pub(crate) fn cold_start(mut self, seconds: usize, factor: f64) -> Self {
         self.scale(|second| if second < seconds { factor } else { 1.0 })
     }
 
-    /// Seconds in which nothing ended.
+    /// Adds seconds in which nothing ended.
     pub(crate) fn stall(self, from: usize, seconds: usize) -> Self {
         self.dip(from as f64, seconds as f64, 1.0)
     }
 
-    /// A dip of this depth every `period` seconds from `first` on; dips need not be aligned
+    /// Adds a dip of this depth every `period` seconds, from `first` on. Dips need not be aligned
     /// with seconds.
     pub(crate) fn dips(mut self, first: f64, period: f64, length: f64, depth: f64) -> Self {
         let mut from = first;
@@ -75,12 +76,12 @@ impl Rates {
         self
     }
 
-    /// Cycles of flushing: the rate falls steadily by this depth and recovers at once.
+    /// Adds cycles of flushing: the rate falls steadily by this depth, and recovers at once.
     pub(crate) fn flush_cycles(mut self, period: f64, depth: f64) -> Self {
         self.scale(|second| 1.0 - depth * (second as f64 / period).fract())
     }
 
-    /// A sine of this amplitude.
+    /// Adds a sine of this amplitude.
     pub(crate) fn swing(mut self, period: f64, amplitude: f64, phase: f64) -> Self {
         let angle = move |second: usize| (second as f64 / period + phase) * std::f64::consts::TAU;
         self.scale(|second| 1.0 + amplitude * angle(second).sin())
@@ -109,5 +110,5 @@ impl Rates {
     }
 }
 
-/// The level of all series, events per second.
+/// The level of all series, in events per second.
 pub(crate) const LEVEL: f64 = 3500.0;

@@ -9,28 +9,28 @@ use dyno_stats::search::{Asked, Goal, Loads, Next, Outcome, Search, SearchSummar
 use super::Source;
 use super::cases::{Asked as Share, Case};
 
-/// The load at which p99 is as long as the promise allows.
+/// The load at which p99 is just as long as the promise allows.
 pub(crate) const KNEE: f64 = 9_080.0;
-/// More events per second are never answered.
+/// The server never answers more events per second than this.
 const CAPACITY: f64 = 10_000.0;
 
-/// The variation between trials at one load.
+/// How much trials at the same load vary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
-    /// p99 varies from trial to trial by this, on the scale of logarithms.
+    /// How much p99 varies from trial to trial, on a logarithmic scale.
     pub noise: f64,
     /// The share of trials in which a disturbance makes p99 two to six times as long.
     pub spikes: f64,
 }
 
-/// The noise that the number of votes was chosen for.
+/// The noise for which the number of votes was chosen.
 pub(crate) const NOISY: Server = Server {
     noise: 0.1,
     spikes: 0.07,
 };
 
 impl Server {
-    /// The loss ratio of a trial at a load: times are exponential, about a mean that grows as in a
+    /// The loss ratio of a trial at a load. Times are exponential, and their mean grows as in a
     /// queue with one server.
     pub(crate) fn loss_ratio(self, source: &mut Source, load: f64) -> f64 {
         if load >= CAPACITY {
@@ -66,16 +66,16 @@ impl Server {
     }
 }
 
-/// The closed loop's saturation point: a little below what the server can do.
+/// The saturation point of a closed loop, a little below what the server can do.
 pub(crate) const CLOSED_LOOP: f64 = 9_900.0;
 
-/// Whether the voted lower bound is within 2 % of the limit.
+/// Whether the lower bound of the votes is within 2 % of the limit.
 pub(crate) fn near(found: &SearchSummary) -> bool {
     let lower = found.voted.0;
     lower.is_some_and(|bound| (bound.load / KNEE - 1.0).abs() <= 0.02)
 }
 
-/// The promises of searches with the defaults.
+/// What searches with the defaults promise.
 pub(crate) fn cases() -> Vec<Case> {
     let starts = [
         ("from a closed loop's knee", Start::from_knee(CLOSED_LOOP)),

@@ -1,4 +1,4 @@
-//! Steadiness of a rate: how it begins, whether it drifts and swings.
+//! Tests the steadiness of a rate: how it begins, and whether it drifts and swings.
 
 use dyno_stats::dips::{dips, spells};
 use dyno_stats::{beginning, steady, trends};
@@ -84,7 +84,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Levels recognised as such, and drifts mistaken for one.
+/// Levels that are recognised as such, and drifts that are mistaken for one.
 fn steady_ones() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi, deviation, asked) in [
@@ -167,7 +167,7 @@ fn recurring() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, period, length, depth, noise, least) in [
         (3600, 10.0, 1.0, 0.6, 0.05, 0.99),
-        // A dip that straddles two seconds is as deep as three deviations.
+        // A dip that straddles two seconds is three deviations deep in each.
         (3600, 10.0, 1.0, 0.6, 0.1, 0.7),
         (600, 7.3, 1.0, 0.6, 0.05, 0.95),
         (600, 60.0, 5.0, 0.4, 0.05, 0.95),
@@ -205,10 +205,11 @@ fn recurring() -> Vec<Case> {
     cases
 }
 
-/// A series that is not level: its name, its length, and the rate by the share of time elapsed.
+/// A series that is not level: its name, its length, and the rate as a function of the share of
+/// time.
 type Course = (&'static str, usize, fn(f64) -> f64);
 
-/// Rates that fall or rise throughout, evenly or not.
+/// Rates that fall or rise all the time, evenly or not.
 fn trending() -> impl Iterator<Item = Case> {
     let grows: Course = ("a table that grows, to an eighth", 20, |at| {
         1.0 / (1.0 + 63.0 * at).sqrt()
@@ -299,8 +300,8 @@ fn falling() -> Vec<Case> {
     cases
 }
 
-/// Levels with a long tail: innovations from Student's t with three degrees of freedom. With a
-/// coefficient of 0.8 such a tail produces lasting steps.
+/// Levels whose noise has a long tail: innovations from Student's t with three degrees of freedom.
+/// With a coefficient of 0.8, such a tail produces steps that last.
 fn uneven() -> Vec<Case> {
     let mut cases = Vec::new();
     for (seconds, phi) in [
@@ -338,7 +339,7 @@ fn uneven() -> Vec<Case> {
     cases
 }
 
-/// Whether so short a series cannot be distinguished from a level that moves.
+/// Whether a series is too short to tell it from a level that moves.
 fn is_long_memory(seconds: usize, phi: f64) -> bool {
     (seconds < 60 && phi >= 0.8) || (seconds < 120 && phi >= 0.9)
 }

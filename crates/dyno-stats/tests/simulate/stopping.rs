@@ -37,13 +37,13 @@ fn by_rule(source: &mut Source, rule: &Rule) -> Look {
     }
 }
 
-/// Whether the interval of a comparison by the rule covers the truth.
+/// Whether the interval covers the truth if the comparison stops by the rule.
 pub(crate) fn holds(source: &mut Source, half_width: f64, blocks_max: usize) -> bool {
     let found = by_rule(source, &rule(half_width, blocks_max));
     found.interval.unwrap().contains(TRUTH.exp())
 }
 
-/// The same for stopping as soon as a 95 % interval is narrow, with a look after each block from
+/// The same if it stops as soon as a 95 % interval is narrow, with a look after each block from
 /// `first` on.
 pub(crate) fn naive_holds(source: &mut Source, half_width: f64, first: usize) -> bool {
     let mut seen: Vec<f64> = (1..first).map(|_| blocks(source)).collect();
@@ -57,7 +57,7 @@ pub(crate) fn naive_holds(source: &mut Source, half_width: f64, first: usize) ->
     }
 }
 
-/// The promises of comparisons that stop early, late, and in between.
+/// What comparisons promise that stop early, late, and in between.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for half_width in [1.5, 1.0, 0.5, 0.3] {

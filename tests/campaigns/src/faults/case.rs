@@ -1,4 +1,4 @@
-//! A case's work and its faults, drawn from the campaign's seed.
+//! The work of a case and its faults, drawn from the campaign's seed.
 
 use std::fmt;
 use std::path::Path;
@@ -12,19 +12,19 @@ use crate::relay::fault::Fault;
 
 /// A database in which `prepare` may create and drop anything.
 pub(super) const SCRATCH: &str = "campaign_scratch";
-/// A time limit that is never reached: the run is interrupted.
+/// Longer than any run, because the run is interrupted.
 const NEVER: &str = "600s";
 
-/// The work of a case.
+/// What a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A sysbench script that writes.
     ReadWrite,
     /// The shortest transaction.
     PointSelect,
-    /// A workload with a ledger.
+    /// A workload that records its commits in a ledger.
     Tpcb,
-    /// A different workload with a ledger.
+    /// Another workload with a ledger.
     SimpleUpdate,
     /// sysbench's own command line.
     Sysbench,
@@ -34,9 +34,9 @@ pub enum Work {
     Temporary,
 }
 
-/// Faults of the server.
+/// What can happen to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hurt {
+pub enum ServerFault {
     /// Killed and restarted.
     Crash,
     /// Shut down and restarted.
@@ -49,7 +49,7 @@ pub enum Hurt {
     TooMany,
     /// It refuses writes.
     ReadOnly,
-    /// It stops answering right before the run ends, and never answers again.
+    /// It stops answering just before the run ends, and never resumes.
     SilentEnd,
 }
 
@@ -66,25 +66,25 @@ pub enum Blow {
     InterruptTwice,
 }
 
-/// The event from which a signal's delay counts.
+/// The event from which the delay of a signal counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// From the start of the process.
     Start,
-    /// From the first interval shown.
+    /// From the first interval line.
     Measuring,
 }
 
-/// Faults.
+/// What can go wrong in a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Harm {
-    /// The relay disturbs connections.
+    /// The relay injects faults into connections.
     Relay {
         /// The faults to choose from.
         faults: Vec<Fault>,
         /// The percentage of connections.
         percent: u64,
-        /// Also while they log in.
+        /// Also inject faults during the log-in.
         from_start: bool,
     },
     /// All connections are reset, several times.
@@ -92,7 +92,7 @@ pub enum Harm {
     /// All connections are reset, and new ones are refused for a while.
     Refuse,
     /// A fault of the server.
-    Server(Hurt),
+    Server(ServerFault),
     /// A signal to Dyno itself.
     Dyno {
         /// The signal.
@@ -126,7 +126,7 @@ pub struct Case {
     pub sessions: u64,
     /// The rate of an open loop.
     pub rate: Option<u64>,
-    /// With observers.
+    /// Whether observers are on.
     pub observe: bool,
     /// The run's time limit in seconds; without one, it is interrupted.
     pub limit_s: Option<u64>,
@@ -155,7 +155,7 @@ impl Case {
         let kind = Kind::ALL[(number % 3) as usize];
         let harm = harm(&mut draws);
         let limit_s = match harm {
-            Harm::Server(Hurt::SilentEnd) => Some(3),
+            Harm::Server(ServerFault::SilentEnd) => Some(3),
             Harm::Dyno {
                 from: From::Measuring,
                 ..
@@ -190,13 +190,13 @@ impl Case {
         self.way != Way::Socket && self.work != Work::Temporary
     }
 
-    /// Whether the run must have a complete result: no fault can excuse less.
-    pub fn owes_success(&self) -> bool {
+    /// Whether the run must have a complete result, because none of its faults excuses less.
+    pub fn must_succeed(&self) -> bool {
         let disturbed = match &self.harm {
             Harm::Relay {
                 faults, from_start, ..
             } => *from_start || faults.iter().any(|fault| fault.alters()),
-            Harm::Server(hurt) => *hurt == Hurt::ReadOnly,
+            Harm::Server(fault) => *fault == ServerFault::ReadOnly,
             Harm::Dyno { .. } | Harm::DiskFull { .. } => true,
             Harm::ResetAll | Harm::Refuse => false,
         };
@@ -213,12 +213,12 @@ impl Case {
         matches!(self.work, Work::Tpcb | Work::SimpleUpdate)
     }
 
-    /// Whether hanging sessions may hold locks that all others wait for.
+    /// Whether hanging sessions may hold locks that all other sessions wait for.
     pub fn may_block(&self) -> bool {
         self.work != Work::PointSelect
     }
 
-    /// Whether received bytes may be wrong without anybody noticing.
+    /// Whether received bytes may be altered without anybody noticing.
     pub fn is_altered(&self) -> bool {
         match &self.harm {
             Harm::Relay { faults, .. } => {
@@ -239,7 +239,7 @@ impl Case {
         )
     }
 
-    /// The command line, with connections to `port` and files in `folder`.
+    /// The command line, which connects to `port` and writes its files to `folder`.
     pub fn command(&self, bed: &Bed<'_>, port: u16, folder: &Path) -> Command {
         let mut command = dyno_command(&bed.dyno);
         in_folder(&mut command, folder);
@@ -269,7 +269,7 @@ impl Case {
         };
         command.args(["run", workload]);
         if self.work != Work::Temporary {
-            // In both forms, the URL contains no password.
+            // The URL contains no password in either form.
             match self.seed.is_multiple_of(2) {
                 true => command.args(["--target", url]),
                 false => command.env("DYNO_TARGET", url),
@@ -341,13 +341,13 @@ fn harm(draws: &mut Stream) -> Harm {
         9 => Harm::ResetAll,
         10 => Harm::Refuse,
         11..=14 => Harm::Server(match draws.below(7) {
-            0 => Hurt::Crash,
-            1 => Hurt::Restart,
-            2 => Hurt::Freeze,
-            3 => Hurt::KillSessions,
-            4 => Hurt::TooMany,
-            5 => Hurt::ReadOnly,
-            _ => Hurt::SilentEnd,
+            0 => ServerFault::Crash,
+            1 => ServerFault::Restart,
+            2 => ServerFault::Freeze,
+            3 => ServerFault::KillSessions,
+            4 => ServerFault::TooMany,
+            5 => ServerFault::ReadOnly,
+            _ => ServerFault::SilentEnd,
         }),
         15..=18 => {
             let from = match draws.below(3) {
@@ -377,7 +377,7 @@ fn harm(draws: &mut Stream) -> Harm {
 fn work(harm: &Harm, draws: &mut Stream) -> Work {
     let draw = draws.below(12);
     match (harm, draw) {
-        (Harm::Server(Hurt::SilentEnd), _) => Work::Tpcb,
+        (Harm::Server(ServerFault::SilentEnd), _) => Work::Tpcb,
         (Harm::DiskFull { .. }, 0..=5) => Work::PointSelect,
         (Harm::DiskFull { .. }, _) => Work::ReadWrite,
         (Harm::Dyno { .. }, 10) => Work::Temporary,
@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_draws_the_same_again_and_everything_comes_up() {
+    fn a_seed_repeats_its_cases_and_every_kind_occurs() {
         let cases: Vec<Case> = (0..600).map(|number| Case::draw(5, number)).collect();
         let mut seen = HashSet::new();
         for case in &cases {

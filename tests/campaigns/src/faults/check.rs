@@ -12,21 +12,22 @@ use crate::bed::{Bed, Ledger, PASSWORD, Way, dyno_command};
 use crate::child::{Ended, Running, find};
 use crate::result::{list, outcome};
 
-use super::case::{Blow, Case, Harm, Hurt, SCRATCH, Work};
+use super::case::{Blow, Case, Harm, SCRATCH, ServerFault, Work};
 use super::record;
 use super::run::{Evidence, SLACK};
 
-/// Maximum descriptors in addition to one per session: files, pipes, the workers', the observers'.
+/// Descriptors allowed in addition to one per session: files, pipes, and those of workers and
+/// observers.
 const DESCRIPTORS_BESIDE: u64 = 100;
-/// Maximum threads: workers (one per core), the recorder, observers, one per session that resolves
-/// a name.
+/// Threads allowed: workers (one per core), the recorder, observers, and one for each session that
+/// resolves a name.
 const THREADS_BESIDE: u64 = 40;
 const MEMORY_MAX_KIB: u64 = 512 << 10;
 const OUTPUT_MAX: u64 = 1 << 20;
-/// The time limit after a second interruption, on a busy machine.
+/// The time limit in seconds after a second interrupt, on a busy machine.
 const AT_ONCE_S: f64 = 10.0;
 
-/// Returns all failures.
+/// Checks a case and returns all failures.
 pub(super) fn check(bed: &Bed<'_>, seen: &Evidence<'_>) -> Vec<String> {
     let mut failures = Vec::new();
     let case = seen.case;
@@ -87,11 +88,11 @@ pub(super) fn prepared(bed: &Bed<'_>) -> Vec<String> {
     failures
 }
 
-/// A run with sessions that hang for long enough to be noticed must not be valid.
+/// Checks that a run whose sessions hung long enough to be noticed is not valid.
 fn hanging(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
     let hung = seen.hung;
     if hung > 0 && seen.hung_long && result["verdict"] == "valid" {
-        failures.push(format!("{hung} sessions hang, and the run is `valid`"));
+        failures.push(format!("{hung} sessions hang, but the run is `valid`"));
     }
 }
 
@@ -135,13 +136,15 @@ fn process(seen: &Evidence<'_>, failures: &mut Vec<String>) {
         && ended.late_s > AT_ONCE_S
     {
         let late_s = ended.late_s;
-        failures.push(format!("a second interruption took {late_s:.1} s"));
+        failures.push(format!(
+            "it took {late_s:.1} s to end after a second interrupt"
+        ));
     }
     let beside = case.sessions;
     let each = match case.work {
-        // A database file, its log, the log's index and a temporary file.
+        // A database file, its log, the log's index, and a temporary file.
         Work::Temporary => 4,
-        // Plus the files of the server's process for the session that the observers keep open.
+        // Plus the files that PostgreSQL's backend of the observers' open session has open.
         _ if case.kind == Kind::Postgres => 6,
         _ => 2,
     };
@@ -161,7 +164,7 @@ fn process(seen: &Evidence<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// The result, which must exist and have the published form.
+/// The result, which must exist and match the published schema.
 fn result(seen: &Evidence<'_>, failures: &mut Vec<String>) -> Option<Value> {
     let path = seen.folder.join("run.json");
     let text = match seen.case.harm {
@@ -185,7 +188,7 @@ fn result(seen: &Evidence<'_>, failures: &mut Vec<String>) -> Option<Value> {
         Ok(result) => result,
         Err(error) => {
             if complete {
-                failures.push(format!("the result is no JSON: {error}"));
+                failures.push(format!("the result is not JSON: {error}"));
             }
             return None;
         }
@@ -209,25 +212,25 @@ fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String
     let code = ended.code();
     let how = result.map_or("", |result| result["end"]["how"].as_str().unwrap_or(""));
     let error_text = || brief(&ended.stderr());
-    // A server that returns too late for the run's end is no success.
+    // A server that comes back too late for the end of the run is not a success.
     let disconnected = (ended.stderr()).contains("had lost a connection when the run ended");
-    // A server that stops answering during the ledger's statement fails the run, because that
-    // statement has a timeout.
-    let silent = case.harm == Harm::Server(Hurt::SilentEnd)
+    // The run fails if the server stops answering during the ledger's statement, which has a
+    // timeout.
+    let silent = case.harm == Harm::Server(ServerFault::SilentEnd)
         && ended
             .stderr()
             .contains("ledger() failed: it did not end within");
-    // A run that a user ends early is neither a failure nor a success.
+    // A run that the user ends early counts neither as a failure nor as a success.
     let owed = if how == "interrupted" { 130 } else { 0 };
-    if case.owes_success() && seen.measured && code != owed && !disconnected && !silent {
+    if case.must_succeed() && seen.measured && code != owed && !disconnected && !silent {
         failures.push(format!(
-            "status {code} where the run could go on: {}",
+            "status {code}, but the run could have continued: {}",
             error_text()
         ));
     }
     let consistent = match how {
         "completed" if disconnected || silent => code == 1,
-        // An interruption may come after the end of the load.
+        // The interrupt may have arrived after the load had ended.
         "completed" => {
             let blow = matches!(case.harm, Harm::Dyno { .. }) && matches!(code, 1 | 130);
             code == 0 || blow || matches!(case.harm, Harm::DiskFull { .. })
@@ -238,7 +241,7 @@ fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String
     };
     if !consistent {
         failures.push(format!(
-            "status {code}, but the result says `{how}`: {}",
+            "status {code}, but the result has `{how}`: {}",
             error_text()
         ));
     }
@@ -246,7 +249,7 @@ fn status(seen: &Evidence<'_>, result: Option<&Value>, failures: &mut Vec<String
         failures.push(format!("status 0 without a result: {}", error_text()));
     }
     if code != 0 && code != 130 && ended.written == 0 && result.is_none() {
-        failures.push(format!("status {code} without a word"));
+        failures.push(format!("status {code} without a message"));
     }
 }
 
@@ -258,11 +261,11 @@ fn sums(seen: &Evidence<'_>, result: &Value, failures: &mut Vec<String>) {
         .map(|interval| count(&interval["counters"]["events"]))
         .sum();
     let in_grace = count(&result["events_in_grace"]);
-    let spoken = outcome(result, "record").is_some_and(|outcome| outcome != "pass");
-    if in_them + in_grace != total && !spoken {
+    let is_reported = outcome(result, "record").is_some_and(|outcome| outcome != "pass");
+    if in_them + in_grace != total && !is_reported {
         failures.push(format!(
-            "{in_them} events in the intervals and {in_grace} in the grace, {total} in all, and \
-             the finding `record` passes"
+            "{in_them} events in the intervals and {in_grace} in the grace, {total} in total, but \
+             the check `record` passes"
         ));
     }
     if let Some(states) = result["sessions"].as_object() {
@@ -280,7 +283,7 @@ pub(super) fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// Compares Dyno's commits with the database, read by a different client.
+/// Compares Dyno's commits with the database, read through another client.
 fn ledger(
     seen: &Evidence<'_>,
     result: Option<&Value>,
@@ -313,20 +316,20 @@ fn ledger(
     let unfinished = count(&result["events_unfinished"]);
     if rows < done {
         failures.push(format!(
-            "{done} transactions were acknowledged, {rows} are there"
+            "{done} transactions were acknowledged, but {rows} are there"
         ));
     }
     if rows > done + unknown + unfinished {
         failures.push(format!(
-            "{rows} transactions are there, and no more than {done} done, {unknown} unknown and \
-             {unfinished} unfinished are told"
+            "{rows} transactions are there, but only {done} done, {unknown} unknown and \
+             {unfinished} unfinished are reported"
         ));
     }
     let agrees = rows >= done && rows <= done + unknown + unfinished;
     if agrees && outcome(result, "consistency") == Some("refuse") {
         let ledger = &result["ledger"];
         failures.push(format!(
-            "the ledger refuses what agrees: {rows} rows, {ledger}"
+            "the ledger reports a difference, but it agrees: {rows} rows, {ledger}"
         ));
     }
 }
@@ -384,10 +387,10 @@ fn secrets(seen: &Evidence<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// The time limit of `show` for a run of the case.
+/// How long `show` may take on a run of a case.
 pub(super) const SHOW_MAX: Duration = Duration::from_secs(60);
 
-/// Whether the results file must have everything that was printed.
+/// Whether the results file must contain everything that was printed.
 pub(super) fn keeps_all(case: &Case) -> bool {
     !matches!(case.harm, Harm::DiskFull { .. })
 }

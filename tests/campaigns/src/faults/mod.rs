@@ -1,4 +1,5 @@
-//! Faults of connections, servers and Dyno itself, and the conditions that must hold despite them.
+//! Faults of connections, servers and Dyno itself, and the conditions that must hold in spite of
+//! them.
 
 use std::fs;
 
@@ -18,10 +19,10 @@ mod small_disk;
 
 use case::Case;
 
-/// The limit of consecutive cases that end with an error of the campaign itself.
+/// End the campaign after this many consecutive cases that failed to run.
 const BROKEN_MAX: u32 = 3;
 
-/// Starts servers and runs cases on all of them in parallel, until the campaign is over.
+/// Starts the servers and runs cases on all of them in parallel until the campaign is over.
 ///
 /// # Errors
 /// The servers cannot be started, or do not restart after a fault.
@@ -32,7 +33,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     in_parallel(beds.into_iter().map(|bed| move || lane(campaign, bed)))
 }
 
-/// The cases of one server, one after the other.
+/// Runs the cases of one server, one after another.
 fn lane(campaign: &Campaign, mut bed: Bed<'_>) -> Result<()> {
     bed.furnish()?;
     let mut broken = 0;
@@ -55,12 +56,12 @@ fn lane(campaign: &Campaign, mut bed: Bed<'_>) -> Result<()> {
                 if broken >= BROKEN_MAX {
                     return Err(error);
                 }
-                say(&format!("case {number} could not be made: {error:#}"));
+                say(&format!("case {number} could not be run: {error:#}"));
                 run::restore(&mut bed)?;
                 (0, Vec::new())
             }
         };
-        // For the analysis of kept folders.
+        // Helps to analyse the folders of failed cases.
         fs::write(folder.join("case"), format!("{case:#?}\n"))?;
         campaign.close(&Closed {
             number,

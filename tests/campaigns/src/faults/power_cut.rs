@@ -1,5 +1,5 @@
-//! A power cut's effect on a results file: the file is intact, but some of the last writes to its
-//! log never reached the disk, in any order.
+//! The effect of a power cut on a results file: the file is intact, but some of the last writes to
+//! its log never reached the disk, whatever their order.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail};
 use dyno_core::rand::Stream;
 use rusqlite::Connection;
 
-/// Cuts tried on each file.
+/// How many cuts to try on each file.
 const CUTS: u64 = 4;
 
-/// Tries several cuts on copies. The remainder must be a sound file, and its run must have all
-/// intervals up to some moment.
+/// Tries several cuts on copies of a results file. Each copy must still be a sound file whose run
+/// has all intervals up to some point.
 ///
 /// # Errors
-/// It is not.
+/// A copy is damaged.
 pub(super) fn check(folder: &Path, seed: u64) -> Result<()> {
     let log = folder.join("dyno.db-wal");
     let whole = fs::read(&log).unwrap_or_default();
@@ -46,15 +46,15 @@ pub(super) fn check(folder: &Path, seed: u64) -> Result<()> {
         let sound = look(&copy);
         sound.with_context(|| format!("with its log cut at byte {at} of {}", whole.len()))?;
         for name in ["cut.db", "cut.db-wal", "cut.db-shm"] {
-            // The last connection has removed the files of the log.
+            // The last connection has already removed the log files.
             let _ = fs::remove_file(folder.join(name));
         }
     }
     Ok(())
 }
 
-/// The part of the log that was certainly on disk: SQLite syncs the log before it copies pages into
-/// the file, so at least up to the last page that is equal in file and log.
+/// The length of the log that was certainly on disk. SQLite syncs the log before it copies pages
+/// into the file, so the log is on disk at least up to the last page that is the same in both.
 fn synced(log: &[u8], file: &[u8]) -> usize {
     const HEAD: usize = 32;
     const FRAME_HEAD: usize = 24;
@@ -81,7 +81,7 @@ fn synced(log: &[u8], file: &[u8]) -> usize {
     synced
 }
 
-/// Opens a file of SQLite's that must be intact.
+/// Opens an SQLite file, which must be intact.
 pub(super) fn sound(path: &Path) -> Result<Connection> {
     let file = Connection::open(path)?;
     let sound: String = file
@@ -104,7 +104,7 @@ fn look(path: &Path) -> Result<()> {
     let (count, next): (i64, i64) =
         file.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if count != next {
-        bail!("of {next} intervals {count} are there");
+        bail!("only {count} of {next} intervals are there");
     }
     Ok(())
 }
@@ -126,7 +126,7 @@ mod tests {
         file.execute_batch("PRAGMA wal_checkpoint; INSERT INTO t VALUES (2)")
             .unwrap();
         file.execute_batch("INSERT INTO t VALUES (3)").unwrap();
-        // The log restarted after the checkpoint.
+        // The log started over after the checkpoint.
         assert_eq!(synced(&read("x.db-wal"), &read("x.db")), 0);
         file.execute_batch("PRAGMA wal_checkpoint").unwrap();
         let log = read("x.db-wal");

@@ -1,4 +1,4 @@
-//! Conditions for the results file, checked without Dyno's code.
+//! Checks the results file without Dyno's code.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -14,7 +14,7 @@ use super::check::{SHOW_MAX, brief, count, keeps_all};
 use super::power_cut;
 use super::run::Evidence;
 
-/// Returns all failures.
+/// Checks the record of a case and returns all failures.
 pub(super) fn check(
     bed: &Bed<'_>,
     seen: &Evidence<'_>,
@@ -25,7 +25,7 @@ pub(super) fn check(
     let size = fs::metadata(&path).map_or(0, |data| data.len());
     if size == 0 {
         if seen.measured && keeps_all(seen.case) {
-            failures.push("the run was measured and there is no results file".to_owned());
+            failures.push("the run was measured, but there is no results file".to_owned());
         }
         return;
     }
@@ -34,7 +34,7 @@ pub(super) fn check(
     {
         failures.push(format!("after a power cut: {error:#}"));
     }
-    // Dyno first: it must handle the remains of a kill without help.
+    // Let Dyno read it first: Dyno must cope with the state that a kill leaves.
     let shown = show(bed, seen, &["show", "last"]);
     let listed = show(bed, seen, &["list", "runs"]);
     let read = Recorded::read(&path);
@@ -62,7 +62,7 @@ pub(super) fn check(
         compare(seen, result, &recorded, failures);
         report(bed, seen, failures);
     } else if seen.measured && keeps_all(seen.case) {
-        failures.push("the run was measured and is not in the results file".to_owned());
+        failures.push("the run was measured, but is not in the results file".to_owned());
     }
 }
 
@@ -72,15 +72,15 @@ fn show(bed: &Bed<'_>, seen: &Evidence<'_>, arguments: &[&str]) -> Result<Ended>
     command.current_dir(seen.folder);
     let ended = Running::start(&mut command)?.finish(SHOW_MAX)?;
     if ended.overdue {
-        bail!("no end after {SHOW_MAX:?}");
+        bail!("it did not end within {SHOW_MAX:?}");
     }
     if find(&ended.stdout, PASSWORD.as_bytes()) || find(&ended.stderr, PASSWORD.as_bytes()) {
-        bail!("it shows the password");
+        bail!("it prints the password");
     }
     Ok(ended)
 }
 
-/// Creates a page for one in four runs.
+/// Creates an HTML report for one run in four.
 fn report(bed: &Bed<'_>, seen: &Evidence<'_>, failures: &mut Vec<String>) {
     if !seen.case.seed.is_multiple_of(4) {
         return;
@@ -88,7 +88,7 @@ fn report(bed: &Bed<'_>, seen: &Evidence<'_>, failures: &mut Vec<String>) {
     match show(bed, seen, &["report", "last", "-o", "report.html"]) {
         Ok(ended) if ended.status.success() => {
             if !seen.folder.join("report.html").exists() {
-                failures.push("`dyno report` made no page".to_owned());
+                failures.push("`dyno report` wrote no page".to_owned());
             }
         }
         Ok(ended) => failures.push(format!(
@@ -100,7 +100,7 @@ fn report(bed: &Bed<'_>, seen: &Evidence<'_>, failures: &mut Vec<String>) {
     }
 }
 
-/// The run as another program reads it.
+/// A run as another program reads it.
 struct Recorded {
     state: String,
     events: Option<u64>,
@@ -129,7 +129,7 @@ impl Recorded {
         match number("SELECT count(*) FROM run")? {
             0 => return Ok(None),
             1 => {}
-            runs => bail!("{runs} runs in the file of one"),
+            runs => bail!("the file has {runs} runs instead of one"),
         }
         let (state, events) = file.query_row("SELECT state, events FROM run", [], |row| {
             let events: Option<i64> = row.get(1)?;
@@ -153,14 +153,16 @@ fn compare(
     failures: &mut Vec<String>,
 ) {
     let died = seen.ended.status.signal().is_some() || seen.ended.overdue;
-    // A line truncated by the kill does not count as shown.
+    // A line that the kill truncated does not count as shown.
     let stderr = seen.ended.stderr();
     let whole = stderr.rsplit_once('\n').map_or("", |(lines, _)| lines);
     let shown = whole.lines().filter(|line| line.contains(" tx/s ")).count() as u64;
     let lost = u64::from(died);
     let kept = recorded.intervals;
     if keeps_all(seen.case) && kept + lost < shown {
-        failures.push(format!("{shown} intervals were shown, {kept} are kept"));
+        failures.push(format!(
+            "{shown} intervals were shown, but {kept} are recorded"
+        ));
     }
     let Some(result) = result.filter(|_| !died) else {
         return;
@@ -171,7 +173,7 @@ fn compare(
     let how = result["end"]["how"].as_str().unwrap_or_default();
     let state = &recorded.state;
     if state != how {
-        failures.push(format!("the result says `{how}`, the record `{state}`"));
+        failures.push(format!("the result has `{how}`, the record `{state}`"));
     }
     let total = count(&result["totals"]["events"]);
     let in_grace = count(&result["events_in_grace"]);
@@ -188,7 +190,7 @@ fn compare(
     if recorded.sessions > 0 && recorded.in_sessions != total {
         let in_sessions = recorded.in_sessions;
         failures.push(format!(
-            "{total} events in all, {in_sessions} of its sessions"
+            "{total} events in total, but {in_sessions} in its sessions"
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! One case from start to end: the process, the relay, and the faults and their times.
+//! Runs one case from start to end: the process, the relay, and the faults at their times.
 
 use std::fs;
 use std::path::Path;
@@ -15,48 +15,48 @@ use crate::bed::{Bed, DATABASE, Ledger, USER};
 use crate::child::{Ended, Running};
 use crate::relay::{Door, Relay, Script};
 
-use super::case::{Blow, Case, From, Harm, Hurt, SCRATCH, Work};
+use super::case::{Blow, Case, From, Harm, SCRATCH, ServerFault, Work};
 use super::check;
 use super::small_disk::SmallDisk;
 
-/// The time limit for the start of a run on a busy machine.
+/// How long a run may take to start on a busy machine.
 const BEGIN_MAX: Duration = Duration::from_secs(60);
-/// The tolerance for the end of a run: the grace of 1 s, the timeouts of the observers and the
-/// ledger, and a busy machine.
+/// How much longer than its time limit a run may take: a grace of 1 s, the timeouts of the
+/// observers and the ledger, and a busy machine.
 pub(super) const SLACK: Duration = Duration::from_secs(40);
-/// The duration of the faults.
+/// How long the faults last.
 const WINDOW: Duration = Duration::from_secs(2);
-/// The time limit until all sessions work again. Connection attempts are at most a second apart;
-/// the rest is for a busy machine.
+/// How long the sessions may take to recover. Connection attempts are at most a second apart; the
+/// rest is for a busy machine.
 const RECOVERY_MAX: Duration = Duration::from_secs(25);
-/// Maximum attempts of a session during the faults: they start 10 ms apart and double to a second,
-/// with jitter.
+/// The most attempts of a session during the faults. Pauses start at 10 ms and double up to a
+/// second, with jitter.
 const ATTEMPTS_MAX: u64 = 20;
-/// The duration of a hang that the run must notice: its check needs 5 s.
+/// A hang this long must be noticed: the check needs 5 s.
 const HUNG_LONG: Duration = Duration::from_secs(7);
-/// The time before a load with deadlocked peers is interrupted.
+/// How long a load with deadlocked peers may go on before it is interrupted.
 const LOAD_WAITS: Duration = Duration::from_secs(5);
-/// A session that got an answer within this time works.
+/// A session counts as working if it got an answer within this time.
 const LIVELY: Duration = Duration::from_secs(2);
 
-/// A completed case: the number of its faults, and its failures.
+/// The outcome of a case: how many faults it had, and what failed.
 pub(super) struct Done {
     pub(super) faults: u64,
     pub(super) failures: Vec<String>,
 }
 
-/// The observations of a case after its process has ended.
+/// What was observed of a case, once its process has ended.
 pub(super) struct Evidence<'a> {
     pub(super) case: &'a Case,
     pub(super) folder: &'a Path,
     pub(super) ended: Ended,
-    /// It showed an interval.
+    /// Whether it printed an interval.
     pub(super) measured: bool,
-    /// Sessions that did not reconnect, by the relay's count, and after what time.
+    /// Sessions that did not reconnect, as counted by the relay, and after what time.
     pub(super) missing: Option<String>,
-    /// Connections at the end with peers that could only wait for each other.
+    /// Connections at the end whose peers could only wait for each other.
     pub(super) hung: usize,
-    /// They did so for long enough that the run must have noticed.
+    /// Whether they hung long enough that the run must have noticed.
     pub(super) hung_long: bool,
     pub(super) before: Option<Ledger>,
     pub(super) after: Option<Ledger>,
@@ -152,14 +152,14 @@ fn scratch(bed: &Bed<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Restores the server from any state.
+/// Returns the server to its normal state, whatever happened to it.
 pub(super) fn restore(bed: &mut Bed<'_>) -> Result<()> {
     bed.server.resume();
     if bed.query(None, "SELECT 1").is_err() {
         bed.server.kill()?;
         bed.server.start_again()?;
     }
-    lift(&mut bed.administrator(None)?);
+    reset_settings(&mut bed.administrator(None)?);
     bed.settle()?;
     bed.execute(None, &format!("DROP DATABASE IF EXISTS {SCRATCH}"))
 }
@@ -210,7 +210,7 @@ impl Play<'_, '_> {
             return Ok(());
         }
         if running.runs() {
-            self.hurt(running)?;
+            self.disturb(running)?;
         }
         if self.case.work == Work::Prepare {
             self.load(running);
@@ -228,13 +228,13 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Waits for the run's first interval, or for the start of `prepare`.
+    /// Waits for the first interval of the run, or for the start of `prepare`.
     fn measure(&mut self, running: &mut Running) {
         if self.case.work == Work::Prepare {
-            running.wait_said(&["Inserting", "Creating"], BEGIN_MAX);
+            running.wait_for_text(&["Inserting", "Creating"], BEGIN_MAX);
             return;
         }
-        self.measured = running.wait_said(&[" tx/s ", "thds: "], BEGIN_MAX);
+        self.measured = running.wait_for_text(&[" tx/s ", "thds: "], BEGIN_MAX);
     }
 
     fn strike(&mut self, running: &mut Running, blow: Blow, after_ms: u64) {
@@ -255,7 +255,7 @@ impl Play<'_, '_> {
         }
     }
 
-    fn hurt(&mut self, running: &mut Running) -> Result<()> {
+    fn disturb(&mut self, running: &mut Running) -> Result<()> {
         match self.case.harm {
             Harm::Relay { .. } => {
                 self.relay.open(true);
@@ -276,11 +276,11 @@ impl Play<'_, '_> {
                 self.relay.reset_all();
                 running.run_for(WINDOW);
                 self.relay.door(Door::Open);
-                self.knocks();
+                self.check_attempts();
             }
-            Harm::Server(hurt) => {
+            Harm::Server(fault) => {
                 self.faults += 1;
-                self.hurt_server(hurt, running)?;
+                self.disturb_server(fault, running)?;
             }
             Harm::Dyno { .. } | Harm::DiskFull { .. } => {}
         }
@@ -288,7 +288,7 @@ impl Play<'_, '_> {
     }
 
     /// Checks that connection attempts back off.
-    fn knocks(&mut self) {
+    fn check_attempts(&mut self) {
         let count = self.relay.turned_away();
         let bound = (self.case.sessions + 1) * ATTEMPTS_MAX;
         if self.case.is_run() && count > bound {
@@ -298,27 +298,27 @@ impl Play<'_, '_> {
         }
     }
 
-    fn hurt_server(&mut self, hurt: Hurt, running: &mut Running) -> Result<()> {
+    fn disturb_server(&mut self, fault: ServerFault, running: &mut Running) -> Result<()> {
         let kind = self.bed.kind();
-        match hurt {
-            Hurt::Crash => {
+        match fault {
+            ServerFault::Crash => {
                 self.bed.server.kill()?;
                 self.bed.server.start_again()?;
             }
-            Hurt::Restart => {
+            ServerFault::Restart => {
                 self.bed.server.stop()?;
                 self.bed.server.start_again()?;
             }
-            Hurt::Freeze => {
+            ServerFault::Freeze => {
                 self.bed.server.suspend();
                 running.run_for(WINDOW);
                 self.bed.server.resume();
             }
-            Hurt::KillSessions => {
+            ServerFault::KillSessions => {
                 let mut administrator = self.bed.administrator(None)?;
                 self.kill_sessions(running, 2, &mut administrator)?;
             }
-            Hurt::TooMany => {
+            ServerFault::TooMany => {
                 let limit = match kind {
                     Kind::Postgres => format!("ALTER ROLE {USER} CONNECTION LIMIT 1"),
                     _ => "SET GLOBAL max_connections = 10".to_owned(),
@@ -327,9 +327,9 @@ impl Play<'_, '_> {
                 administrator.execute(&limit)?;
                 self.kill_sessions(running, 1, &mut administrator)?;
                 running.run_for(WINDOW);
-                lift(&mut administrator);
+                reset_settings(&mut administrator);
             }
-            Hurt::ReadOnly => {
+            ServerFault::ReadOnly => {
                 let switch = match kind {
                     Kind::Postgres => {
                         format!("ALTER DATABASE {DATABASE} SET default_transaction_read_only = on")
@@ -340,11 +340,11 @@ impl Play<'_, '_> {
                 administrator.execute(&switch)?;
                 self.kill_sessions(running, 2, &mut administrator)?;
                 running.run_for(WINDOW / 2);
-                lift(&mut administrator);
+                reset_settings(&mut administrator);
             }
-            Hurt::SilentEnd => {
+            ServerFault::SilentEnd => {
                 let limit = Duration::from_secs(self.case.limit_s.unwrap_or_default());
-                // From shortly before the limit to shortly after.
+                // From shortly before the time limit to shortly after it.
                 let part = Duration::from_millis(self.case.seed % 900);
                 running.run_for(limit.saturating_sub(Duration::from_millis(1300)) + part);
                 self.bed.server.suspend();
@@ -374,8 +374,8 @@ impl Play<'_, '_> {
         Ok(())
     }
 
-    /// Waits for the end of a load. Interrupts one that the relay left hanging, because a load has
-    /// no time limit.
+    /// Waits for the end of a load. Interrupts the load if the relay left it hanging, because a
+    /// load has no time limit.
     fn load(&mut self, running: &mut Running) {
         let mut hung_since = None;
         while running.runs() {
@@ -396,7 +396,7 @@ impl Play<'_, '_> {
         }
     }
 
-    /// Waits until each session works again, except those left hanging.
+    /// Waits until every session works again, except those that were left hanging.
     fn recover(&mut self, running: &mut Running) {
         let began_ns = Clock.now();
         let closed = self.case.rate.is_none() && self.case.relayed();
@@ -413,8 +413,8 @@ impl Play<'_, '_> {
             }
             if waited_s > RECOVERY_MAX.as_secs_f64() {
                 self.missing = Some(format!(
-                    "{waited_s:.0} s after the last fault {there} of {needed} sessions are at \
-                     work or left hanging by the relay"
+                    "{waited_s:.0} s after the last fault, only {there} of {needed} sessions \
+                     work or were left hanging by the relay"
                 ));
                 break;
             }
@@ -423,14 +423,14 @@ impl Play<'_, '_> {
         if self.hung > 0 && self.case.limit_s.is_none() {
             self.hung_long = running.run_for(HUNG_LONG);
         } else if there >= needed {
-            // An interval without faults, for the record.
+            // Let one interval pass without faults, for the record.
             running.run_for(LIVELY);
         }
     }
 }
 
 /// Reverts the administrator's settings.
-fn lift(administrator: &mut Client) {
+fn reset_settings(administrator: &mut Client) {
     let statements = match administrator {
         Client::Postgres(_) => vec![
             format!("ALTER ROLE {USER} CONNECTION LIMIT -1"),
@@ -442,7 +442,7 @@ fn lift(administrator: &mut Client) {
         ],
     };
     for sql in statements {
-        // A server that is down now loses the setting with its restart.
+        // A server that is down now loses the setting when it restarts.
         let _ = administrator.execute(&sql);
     }
 }

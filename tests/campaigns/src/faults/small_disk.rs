@@ -1,4 +1,4 @@
-//! A disk that soon fills up.
+//! A disk that fills up quickly.
 
 use std::ffi::CString;
 use std::fs;
@@ -10,15 +10,15 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use xtask::servers::process;
 
-/// A folder with this many bytes of space; if mounts are not permitted, a file size limit is used
-/// instead.
+/// A folder with this many bytes of space. If mounts are not permitted, a file size limit takes its
+/// place.
 pub(super) struct SmallDisk {
     folder: PathBuf,
     mounted: bool,
 }
 
 impl SmallDisk {
-    /// Creates one, and runs the command under its limit.
+    /// Creates the folder, and makes the command run under its limit.
     pub(super) fn new(folder: &Path, bytes: u64, command: &mut Command) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let mut disk = Self {
@@ -47,7 +47,7 @@ impl SmallDisk {
         Ok(disk)
     }
 
-    /// Moves its files to a disk with space.
+    /// Moves the files to a disk with enough space.
     pub(super) fn rescue(&self, to: &Path) -> Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -77,6 +77,6 @@ fn ignore_limit(command: &mut Command) {
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         Ok(())
     };
-    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls.
+    // SAFETY: the closure runs between fork and exec, and makes only async-signal-safe calls.
     unsafe { command.pre_exec(prepare) };
 }

@@ -21,16 +21,16 @@ use super::mutate;
 /// The options of a short run.
 const SHORT: [&str; 6] = ["-t", "1s", "--warmup", "0", "--calibrate", "never"];
 
-/// An input, put into a command.
+/// An invalid input that was added to a command.
 pub(super) struct Input {
     pub(super) what: String,
     /// Files that must not change.
     pub(super) unchanged: Vec<PathBuf>,
-    /// The input is certainly invalid.
+    /// Whether the input is certainly invalid.
     pub(super) must_fail: bool,
-    /// It is a script, which may print anything.
+    /// Whether it is a script, which may print anything.
     pub(super) prints: bool,
-    /// It cannot request a long run.
+    /// Whether the command is certain to end soon.
     pub(super) ends: bool,
 }
 
@@ -45,7 +45,7 @@ impl Input {
         }
     }
 
-    /// Draws one and creates its files in `folder`.
+    /// Draws an input and creates its files in `folder`.
     pub(super) fn draw(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Self> {
         match draws.below(12) {
             0..=2 => Ok(command_line(command, draws)),
@@ -162,7 +162,7 @@ fn command_line(command: &mut Command, draws: &mut Stream) -> Input {
     arguments
         .iter_mut()
         .for_each(|argument| argument.retain(|character| character != '\0'));
-    // Last, so that this time limit applies if there is one.
+    // Put the time limit last, so that it overrides any other.
     if matches!(&*arguments[0], "run" | "saturate" | "calibrate") {
         arguments.extend(SHORT.map(str::to_owned));
     }
@@ -182,7 +182,7 @@ fn url(command: &mut Command, folder: &Path, draws: &mut Stream) -> Input {
     let url = &urls[draws.below(urls.len() as u64) as usize];
     let mut url = mutate::text(url, draws);
     url.retain(|character| character != '\0');
-    // If the mutation removed what marks it as a password, it is an ordinary word.
+    // If the mutation removed what marks the password as one, it is an ordinary word.
     let named = [format!("password={PASSWORD}"), format!("u:{PASSWORD}")];
     if !named.iter().any(|named| url.contains(named.as_str())) {
         url = url.replace(PASSWORD, "canary");
@@ -266,7 +266,7 @@ fn workload(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<
     Ok(input)
 }
 
-/// An invalid file in place of the results file.
+/// Puts an invalid file in place of the results file.
 fn results_file(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
     let path = folder.join("dyno.db");
     let what = draws.below(9);
@@ -319,7 +319,7 @@ fn results_file(command: &mut Command, folder: &Path, draws: &mut Stream) -> Res
     let chosen = draws.below(6) as usize;
     command.args(commands[chosen]).arg("--results").arg(&path);
     let mut input = Input::new(&format!("results file, {name}: {:?}", commands[chosen]));
-    // A damaged file that is still usable may be written to.
+    // A damaged file that can still be used may be written to.
     if what > 3 {
         input.unchanged = vec![path];
     }
@@ -347,7 +347,7 @@ fn recorded(command: &Command, folder: &Path) -> Result<Vec<u8>> {
     if !ended.status.success() {
         anyhow::bail!("no run to damage: {}", ended.stderr());
     }
-    // Move the content of the log into the file.
+    // Move the contents of the log into the file.
     let file = Connection::open(&path)?;
     file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     drop(file);
@@ -384,7 +384,7 @@ fn log(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input
     Ok(input)
 }
 
-/// A path that cannot be written to.
+/// An output path that cannot be written to.
 fn output(command: &mut Command, folder: &Path, draws: &mut Stream) -> Result<Input> {
     let path = folder.join("out");
     let what = match draws.below(5) {

@@ -1,5 +1,5 @@
-//! Malicious servers and inputs: whatever they send, Dyno ends soon, with little memory and output,
-//! an error message and an exit status.
+//! Malicious servers and inputs. Whatever they send, Dyno ends soon, uses little memory, prints
+//! little, and exits with an error message and a status.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -23,16 +23,16 @@ mod peer;
 
 use peer::Peer;
 
-/// The time limit of an input without a duration, on a busy machine.
+/// The time limit of an input that sets no duration, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(45);
-/// The time limit after an interruption, and again after a second one.
+/// The time limit after an interrupt, and again after a second one.
 const INTERRUPTION: Duration = Duration::from_secs(10);
-/// 64 sessions of SQLite, each with a separate page cache, take 580 MB of it.
+/// 64 sessions of SQLite, each with its own page cache, take 580 MB of this.
 const MEMORY_MAX_KIB: u64 = 768 << 10;
 const OUTPUT_MAX: u64 = 1 << 20;
-/// Parallel cases.
+/// Cases that run in parallel.
 const LANES: u64 = 2;
-/// Cases in five with a hostile server; the others have a bad input.
+/// This many cases in five have a hostile server, the others a bad input.
 const SERVERS_IN_FIVE: u64 = 2;
 
 /// Runs cases until the campaign is over.
@@ -40,7 +40,7 @@ const SERVERS_IN_FIVE: u64 = 2;
 /// # Errors
 /// The null servers cannot be started, or a case cannot be created.
 pub fn run(campaign: &Campaign) -> Result<()> {
-    let sockets = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let sockets = tempfile::tempdir().context("cannot create a temporary folder")?;
     fs::set_permissions(sockets.path(), Permissions::from_mode(0o755))?;
     let servers = peer::Upstream::start(sockets.path())?;
     let servers = &servers;
@@ -90,13 +90,13 @@ fn against_server(
     if ended.code() == 0 && peer.must_fail() && peer.has_struck() {
         failures.push("status 0".to_owned());
     }
-    // Creating tables has no time limit; a run does.
+    // A run has a time limit, but creating tables has none.
     let makes_tables = command
         .get_args()
         .next()
         .is_some_and(|word| word == "prepare");
     if interrupted && !makes_tables {
-        failures.push(format!("it did not end by itself within {LIMIT:?}"));
+        failures.push(format!("it did not end within {LIMIT:?}"));
     }
     Ok((what, failures))
 }
@@ -113,7 +113,7 @@ fn bad_input(
     let (ended, interrupted) = finish(&mut command, folder)?;
     let mut failures = sound(&ended, !input.prints);
     if interrupted && input.ends {
-        failures.push(format!("it did not end by itself within {LIMIT:?}"));
+        failures.push(format!("it did not end within {LIMIT:?}"));
     }
     if input.must_fail && ended.code() == 0 {
         failures.push(format!("status 0: {}", brief(&ended.stdout)));
@@ -135,7 +135,7 @@ fn bad_input(
     Ok((input.what, failures))
 }
 
-/// File types and contents.
+/// The type and contents of each file.
 fn contents(paths: &[PathBuf]) -> Vec<(String, Vec<u8>)> {
     let look = |path: &PathBuf| {
         let data = fs::symlink_metadata(path);
@@ -154,7 +154,7 @@ fn contents(paths: &[PathBuf]) -> Vec<(String, Vec<u8>)> {
     paths.iter().map(look).collect()
 }
 
-/// Runs it until it exits. Interrupts a command without a time limit, and then again.
+/// Runs the command until it exits. Interrupts a command without a time limit, and then once more.
 fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
     in_folder(command, folder);
     if !command.get_envs().any(|(name, _)| name == "DYNO_RESULTS") {
@@ -175,7 +175,7 @@ fn finish(command: &mut Command, folder: &Path) -> Result<(Ended, bool)> {
     Ok((ended, interrupted))
 }
 
-/// Mutated or random paths must not become files of this machine: if the campaign runs as root, its
+/// Keeps mutated and random paths from harming this machine. If the campaign runs as root, its
 /// children run as `nobody`, who may write only to the case's folder. They stay root if `nobody`
 /// cannot reach that folder or the program.
 fn disarm(command: &mut Command, folder: &Path) -> Result<()> {
@@ -201,7 +201,7 @@ fn disarm(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Conditions for every process, whatever its input.
+/// Checks what must hold for every process, whatever its input.
 fn sound(ended: &Ended, clean: bool) -> Vec<String> {
     let mut failures = Vec::new();
     if ended.overdue {
@@ -236,7 +236,7 @@ fn sound(ended: &Ended, clean: bool) -> Vec<String> {
     if !matches!(code, 0..=3 | 130) && !ended.overdue {
         failures.push(format!("status {code}"));
     }
-    // The user who interrupts it knows why it ended.
+    // A user who interrupts it knows why it ended, so it may print nothing.
     if !matches!(code, 0 | 130) && ended.written == 0 && !ended.overdue {
         failures.push(format!("status {code} without a word"));
     }
@@ -253,7 +253,7 @@ fn brief(bytes: &[u8]) -> String {
     escaped.collect()
 }
 
-/// Bytes that would move a terminal's cursor or reverse its text, or are no text.
+/// The first bytes that would move a terminal's cursor, reverse its text, or are not text.
 fn unprintable(bytes: &[u8]) -> Option<String> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,

@@ -2,7 +2,7 @@
 
 use dyno_core::rand::Stream;
 
-/// Tokens to replace parts of an input.
+/// Tokens that replace parts of an input.
 const TOKENS: [&str; 40] = [
     "0",
     "-1",
@@ -55,7 +55,7 @@ pub(super) fn token(draws: &mut Stream) -> String {
     }
 }
 
-/// A text with some parts changed.
+/// Changes some parts of a text.
 pub(super) fn text(text: &str, draws: &mut Stream) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..=draws.below(4) {
@@ -76,7 +76,7 @@ pub(super) fn text(text: &str, draws: &mut Stream) -> String {
     characters.into_iter().collect()
 }
 
-/// A text with some lines and fields changed, so that most of it is still valid.
+/// Changes some lines and fields of a text, so that most of it is still valid.
 pub(super) fn lines(text: &str, draws: &mut Stream) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=draws.below(4) {
@@ -107,7 +107,7 @@ pub(super) fn lines(text: &str, draws: &mut Stream) -> String {
     lines.join("\n")
 }
 
-/// Bytes with some changes, gaps, or a missing end.
+/// Changes, removes or truncates some bytes.
 pub(super) fn bytes(bytes: &[u8], draws: &mut Stream) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if bytes.is_empty() {

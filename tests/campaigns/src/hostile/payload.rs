@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use dyno_core::rand::Stream;
 use dyno_null::Speaks;
 
-/// The limit of an endless answer: far more than a client should accept.
+/// The size at which an endless answer ends: far more than a client should accept.
 const ENDLESS: usize = 1 << 30;
 /// The length of an oversized text.
 const HUGE_TEXT: usize = 100 << 20;
 /// MySQL's longest packet.
 const PACKET_MAX: usize = 0xff_ffff;
-/// A title, a cursor, a C1 introducer, reversed text, a bell, a separate line.
+/// A title, a cursor movement, a C1 introducer, reversed text, a bell, and a separate line.
 const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}drowssap\u{2066}\r\u{8}\u{7f}x";
 
 /// A hostile message.
@@ -55,7 +55,7 @@ impl Payload {
         Self::ALL[draws.below(Self::ALL.len() as u64) as usize]
     }
 
-    /// Sends it. The client may close the connection early.
+    /// Sends the message. The client may close the connection early.
     pub(super) fn send(self, to: &mut impl Write, speaks: Speaks, seed: u64) -> io::Result<()> {
         let mut draws = Stream::new(seed, 7);
         let mysql = speaks == Speaks::Mysql;
@@ -115,7 +115,7 @@ impl Payload {
         }
     }
 
-    /// Whether the connection stays open after it.
+    /// Whether the connection stays open afterwards.
     pub(super) fn stays(self, seed: u64) -> bool {
         match self {
             Self::Silence => true,

@@ -1,5 +1,4 @@
-//! A server that behaves for a while, then does not: it relays a null server's answers until its
-//! turn comes.
+//! A server that relays the answers of a null server until its turn comes, and then misbehaves.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -17,10 +16,10 @@ use dyno_null::{Listeners, Speaks};
 
 use super::payload::Payload;
 
-/// How long a connection stays open after a payload: longer than any of these runs.
+/// How long a connection stays open after a payload: longer than any of these runs lasts.
 const STAYS: Duration = Duration::from_secs(90);
 
-/// Null servers for both protocols, until the end of the process.
+/// Null servers for both protocols, which run until the process ends.
 pub(super) struct Upstream {
     mysql: u16,
     postgres: u16,
@@ -32,8 +31,8 @@ impl Upstream {
             let socket = folder.join(name).display().to_string();
             let listeners = Listeners::bind(&socket, Some(0))
                 .map_err(|error| anyhow!("null server: {error}"))?;
-            let port = listeners.port().context("a null server without a port")?;
-            // It serves until the process ends, when its result no longer matters.
+            let port = listeners.port().context("the null server has no port")?;
+            // The result does not matter: it serves until the process ends.
             thread::spawn(move || dyno_null::serve(listeners, speaks, None));
             Ok(port)
         };
@@ -50,17 +49,17 @@ pub(super) struct Peer {
     speaks: Speaks,
     turn: Turn,
     over: Arc<AtomicBool>,
-    /// It has sent its payload.
+    /// Whether it has sent its payload.
     struck: Arc<AtomicBool>,
 }
 
-/// The moment at which it stops behaving, and its behaviour then.
+/// When it starts to misbehave, and how.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     payload: Payload,
-    /// Pieces of the null server's answers before that.
+    /// How many pieces of the null server's answers to relay first.
     after: u64,
-    /// Bytes of the next piece before the payload replaces it.
+    /// How many bytes of the next piece to relay before the payload replaces the rest.
     within: u64,
     seed: u64,
 }
@@ -99,7 +98,7 @@ impl Peer {
                     return;
                 }
                 let (ends, strikes) = (Arc::clone(&ends), Arc::clone(&strikes));
-                // An error means that the client has left.
+                // An error means that the client has disconnected.
                 thread::spawn(move || {
                     let _ = serve(&client, to, speaks, turn, &ends, &strikes);
                     let _ = client.shutdown(Shutdown::Both);
@@ -115,7 +114,7 @@ impl Peer {
         })
     }
 
-    /// Fills in a command against it.
+    /// Completes a command that connects to this server.
     pub(super) fn command(&self, command: &mut Command, draws: &mut Stream) {
         let (scheme, driver) = match self.speaks {
             Speaks::Mysql => ("mysql", "mysql"),
@@ -162,12 +161,12 @@ impl Peer {
         }
     }
 
-    /// Whether a run must fail: it cannot even log in.
+    /// Whether a run must fail because it cannot even log in.
     pub(super) fn must_fail(&self) -> bool {
         self.turn.after == 0
     }
 
-    /// Whether a client got the payload.
+    /// Whether a client has received the payload.
     pub(super) fn has_struck(&self) -> bool {
         self.struck.load(Ordering::Relaxed)
     }
@@ -192,7 +191,7 @@ impl fmt::Display for Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Wakes up the listener.
+        // Wake up the listener.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
@@ -208,7 +207,7 @@ fn serve(
     let upstream = TcpStream::connect((Ipv4Addr::LOCALHOST, to))?;
     let (mut requests, mut answered) = (client.try_clone()?, upstream.try_clone()?);
     thread::spawn(move || {
-        // It ends with the client.
+        // The copy ends when the client disconnects.
         let _ = std::io::copy(&mut requests, &mut answered);
         let _ = answered.shutdown(Shutdown::Both);
     });

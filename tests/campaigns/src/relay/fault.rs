@@ -11,12 +11,12 @@ use dyno_tests::socket;
 
 use super::{Link, Script, Shared, put};
 
-/// The direction of bytes.
+/// The direction in which bytes travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From dyno.
+    /// From Dyno.
     ToServer,
-    /// To dyno.
+    /// To Dyno.
     ToClient,
 }
 
@@ -27,11 +27,11 @@ pub enum Fault {
     Delay,
     /// Everything arrives in pieces of a few bytes.
     Split,
-    /// It ends within a message: the last bytes and the FIN arrive together.
+    /// The connection ends within a message: the last bytes and the FIN arrive together.
     CutFin,
-    /// The same with a reset.
+    /// The same, with a reset instead of a FIN.
     CutReset,
-    /// One direction is closed, the other continues.
+    /// One direction is closed, and the other continues.
     HalfClose,
     /// One direction pauses for a while.
     Pause,
@@ -57,25 +57,25 @@ impl Fault {
         Self::Swallow,
     ];
 
-    /// Whether it continues after it has started.
+    /// Whether the fault goes on once it has started.
     pub(super) fn lasts(self) -> bool {
         matches!(self, Self::Delay | Self::Split)
     }
 
-    /// Whether received bytes may be wrong.
+    /// Whether the fault may alter the bytes that arrive.
     pub fn alters(self) -> bool {
         matches!(self, Self::Corrupt | Self::Swallow)
     }
 }
 
-/// The fault of one connection.
+/// The fault of one connection, and when it strikes.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) fault: Fault,
     pub(super) direction: Direction,
-    /// Bytes to pass before it, once faults are enabled.
+    /// How many bytes to pass first, once faults are enabled.
     pub(super) after: u64,
-    /// Determines milliseconds, sizes and bits.
+    /// A random number that sets delays, sizes and bits.
     amount: u64,
 }
 
@@ -90,7 +90,7 @@ impl Plan {
             0 => Direction::ToServer,
             _ => Direction::ToClient,
         };
-        // Both within the log-in and far into the load.
+        // Some faults strike during the log-in, others far into the load.
         let reach = [16, 128, 1024, 8192][draws.below(4) as usize];
         Some(Self {
             fault,
@@ -101,7 +101,7 @@ impl Plan {
     }
 }
 
-/// Applies the plan to a chunk that starts at byte `at`. False when the direction is over.
+/// Applies the plan to a chunk that starts at byte `at`. Returns false if the direction has ended.
 pub(super) fn act(
     plan: &Plan,
     link: &Link,
@@ -162,7 +162,7 @@ pub(super) fn act(
     Ok(true)
 }
 
-/// Ends the direction after these bytes.
+/// Sends these bytes and ends the direction.
 fn cut(plan: &Plan, link: &Link, bytes: &[u8], to: &TcpStream) -> io::Result<()> {
     if plan.fault == Fault::CutReset {
         put(to, bytes)?;
@@ -173,7 +173,7 @@ fn cut(plan: &Plan, link: &Link, bytes: &[u8], to: &TcpStream) -> io::Result<()>
     put(to, bytes)?;
     to.shutdown(Shutdown::Write)?;
     socket::cork(to, false);
-    // The other direction: immediately, or when the peer has noticed.
+    // End the other direction, too: immediately, or when the peer has noticed.
     if plan.fault == Fault::CutFin && plan.amount.is_multiple_of(2) {
         link.end();
     }

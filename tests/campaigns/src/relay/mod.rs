@@ -1,4 +1,4 @@
-//! A TCP relay between dyno and a server that disturbs the traffic, based on a seed.
+//! A TCP relay between Dyno and a server, which injects faults drawn from a seed.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -16,23 +16,23 @@ pub mod fault;
 
 use fault::{Direction, Fault, Plan};
 
-/// The interval at which a listener checks its flags.
+/// How often a listener checks its flags.
 const POLL: Duration = Duration::from_millis(5);
-/// A thread of the relay only copies.
+/// A small stack is enough, because a relay thread only copies.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// A relay's faults.
+/// The faults that a relay injects.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Determines each connection's fault, together with the connection's number.
+    /// Together with the number of a connection, determines the fault of that connection.
     pub seed: u64,
-    /// The faults to draw from. If empty, it only relays.
+    /// The faults to draw from. If empty, the relay only forwards.
     pub faults: Vec<Fault>,
     /// The percentage of connections with a fault.
     pub percent: u64,
 }
 
-/// The handling of new connections.
+/// What happens to new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// They are relayed.
@@ -55,9 +55,9 @@ struct Shared {
     script: Script,
     /// Whether faults are enabled.
     open: AtomicBool,
-    /// The value of a [`Door`].
+    /// A [`Door`] as a number.
     door: AtomicU8,
-    /// Connections that were reset at the door.
+    /// How many connections were reset on arrival.
     turned_away: AtomicU64,
     over: AtomicBool,
     happened: AtomicU64,
@@ -72,15 +72,15 @@ struct Link {
     client: TcpStream,
     server: TcpStream,
     plan: Option<Plan>,
-    /// The time of the last bytes to the client.
+    /// When the last bytes went to the client.
     answered_ns: AtomicU64,
-    /// The peers may now wait for each other forever.
+    /// Whether the peers may now wait for each other forever.
     hung: AtomicBool,
     ended: AtomicBool,
 }
 
 impl Relay {
-    /// Starts one to a server's port on 127.0.0.1.
+    /// Starts a relay to a server's port on 127.0.0.1.
     ///
     /// # Errors
     /// No port is free.
@@ -110,12 +110,12 @@ impl Relay {
         })
     }
 
-    /// Its port.
+    /// The port of the relay.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Enables or disables faults. Lasting ones continue.
+    /// Enables or disables faults. Faults that last go on.
     pub fn open(&self, open: bool) {
         let what = if open { "faults begin" } else { "faults end" };
         self.shared.say(what);
@@ -131,23 +131,23 @@ impl Relay {
         self.shared.happened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets the handling of new connections.
+    /// Sets what happens to new connections.
     pub fn door(&self, door: Door) {
         self.shared.say(&format!("new connections: {door:?}"));
         self.shared.door.store(door as u8, Ordering::Relaxed);
     }
 
-    /// The number of connections that were reset at the door.
+    /// How many connections were reset on arrival.
     pub fn turned_away(&self) -> u64 {
         self.shared.turned_away.load(Ordering::Relaxed)
     }
 
-    /// The number of faults.
+    /// How many faults have occurred.
     pub fn happened(&self) -> u64 {
         self.shared.happened.load(Ordering::Relaxed)
     }
 
-    /// The number of connections with an answer within the last `time`.
+    /// How many connections got an answer within the last `time`.
     pub fn answered(&self, time: Duration) -> usize {
         let since_ns = Clock.now().saturating_sub(time.as_nanos() as u64);
         let links = self.shared.links();
@@ -158,8 +158,8 @@ impl Relay {
         links.iter().filter(lively).count()
     }
 
-    /// The number of connections with peers that seem to wait for each other forever: the fault may
-    /// cause that, and nothing was answered within the last `time`.
+    /// How many connections seem to hang forever: their fault may make both peers wait for each
+    /// other, and nothing was answered within the last `time`.
     pub fn hung(&self, time: Duration) -> usize {
         let since_ns = Clock.now().saturating_sub(time.as_nanos() as u64);
         let links = self.shared.links();
@@ -171,7 +171,7 @@ impl Relay {
         links.iter().filter(hung).count()
     }
 
-    /// Its faults, one per line, with the time since its start.
+    /// The faults, one per line, with the time since the relay started.
     pub fn log(&self) -> String {
         self.shared.log_text().clone()
     }
@@ -184,7 +184,7 @@ impl Drop for Relay {
             link.end();
         }
         if let Some(accepting) = self.accepting.take() {
-            // It cannot panic, and a panic could not be reported here.
+            // The thread cannot panic, and a panic could not be reported here.
             let _ = accepting.join();
         }
     }
@@ -222,7 +222,7 @@ impl Shared {
 impl Link {
     fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        // Either may be closed already.
+        // Either may already be closed.
         let _ = self.client.shutdown(Shutdown::Both);
         let _ = self.server.shutdown(Shutdown::Both);
     }
@@ -242,7 +242,7 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
         if door == Door::Closed as u8 {
             listener = None;
         } else if listener.is_none() {
-            // The port stays reserved for this relay unless another process requests it by number.
+            // The port stays free for this relay unless another process requests it by number.
             listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok();
         }
         let accepted = listener.as_ref().and_then(|listener| {
@@ -268,11 +268,11 @@ fn link(client: TcpStream, number: u64, shared: &Arc<Shared>) {
         .set_nonblocking(false)
         .and_then(|()| TcpStream::connect(shared.upstream));
     let Ok(server) = connected else {
-        // As the server itself would have done.
+        // As the server itself would do.
         reset(&client);
         return;
     };
-    // Without it, only larger pieces arrive.
+    // Without this option, small pieces arrive merged.
     let _ = client.set_nodelay(true);
     let _ = server.set_nodelay(true);
     let link = Arc::new(Link {
@@ -304,7 +304,7 @@ fn link(client: TcpStream, number: u64, shared: &Arc<Shared>) {
     }
 }
 
-/// Copies one direction to its end, with its planned fault.
+/// Copies one direction until it ends, and applies the planned fault.
 fn pass(link: &Link, direction: Direction, shared: &Shared) -> io::Result<()> {
     let (mut from, to) = match direction {
         Direction::ToServer => (&link.client, &link.server),
@@ -345,7 +345,7 @@ fn pass(link: &Link, direction: Direction, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// One that has already ended needs no reset.
+/// Ignore an error: a connection that has ended needs no reset.
 fn reset(stream: &TcpStream) {
     let _ = socket::reset(stream);
 }

@@ -1,4 +1,4 @@
-//! The test beds of the verdict's campaign: one server, several servers, or a file.
+//! The test beds of the verdict campaign: one server, several servers, or a file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// The seed of a slow link's delays.
 const SLOW_LINK: u64 = 7;
 
-/// Arguments of a Galera node that communicates at this port: the first node, or one that joins.
+/// The arguments of a Galera node that listens at this port: the first node, or one that joins it.
 fn galera(port: u16, first: Option<u16>) -> Result<Vec<String>> {
     let library = GALERA.iter().find(|path| Path::new(path).exists());
     let library = library.context("Galera is not installed (apt install galera-4 rsync)")?;
@@ -54,7 +54,7 @@ const GALERA: [&str; 2] = [
     "/usr/lib64/galera-4/libgalera_smm.so",
 ];
 
-/// The place of a run.
+/// Where a run takes place.
 pub(super) struct Bed {
     /// `None` for SQLite.
     pub server: Option<Server>,
@@ -64,18 +64,18 @@ pub(super) struct Bed {
     /// The `dyno` under test.
     pub dyno: PathBuf,
     on: On,
-    // Dropped after the server, which works in it.
+    // Dropped after the server, whose files are in it.
     files: tempfile::TempDir,
 }
 
 impl Bed {
-    /// Starts a server with these arguments, or creates a folder for SQLite files.
+    /// Starts a server with these arguments, or creates a folder for an SQLite file.
     ///
     /// # Errors
     /// It cannot be created.
     pub(super) fn make(on: On, arguments: &[&str], dyno: &Path) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
-        // The server's user must be able to enter.
+        // The server's user must be able to enter the folder.
         builder
             .prefix("dyno-verdict-")
             .permissions(std::fs::Permissions::from_mode(0o755));
@@ -83,7 +83,7 @@ impl Bed {
             On::SqliteInMemory => builder.tempdir_in("/dev/shm"),
             _ => builder.tempdir(),
         };
-        let files = files.context("cannot make a folder for the server")?;
+        let files = files.context("cannot create a folder for the server")?;
         let launch = |kind: Kind, name: &str, more: &[String]| {
             let arguments = arguments.iter().map(|&text| text.to_owned());
             let options = Options {
@@ -128,7 +128,7 @@ impl Bed {
         })
     }
 
-    /// Its name in the table.
+    /// The name to print in the table.
     pub(super) fn name(&self) -> String {
         match self.on {
             On::Server(kind) => kind.to_string(),
@@ -149,7 +149,7 @@ impl Bed {
         }
     }
 
-    /// The URL of its database, with all loaded endpoints.
+    /// The URL of the database, with all endpoints that get load.
     pub(super) fn url(&self) -> String {
         let second = match (&self.relay, &self.second) {
             (Some(relay), _) => Some(relay.port()),
@@ -160,7 +160,7 @@ impl Bed {
         self.url_of(&ports.collect::<Vec<_>>())
     }
 
-    /// The URLs of the databases to load with data.
+    /// The URLs of the databases into which data must be loaded.
     pub(super) fn urls(&self) -> Vec<String> {
         let second = self.second.iter().filter(|_| self.on != On::Galera);
         match &self.server {
@@ -183,12 +183,12 @@ impl Bed {
         format!("{scheme}://{user}@{hosts}/{DATABASE}?sslmode=disable")
     }
 
-    /// The folder of its files.
+    /// The folder for files.
     pub(super) fn folder(&self) -> &Path {
         self.files.path()
     }
 
-    /// Creates an empty database, replacing that of earlier runs.
+    /// Creates an empty database in place of that of earlier runs.
     ///
     /// # Errors
     /// The server refuses it.
@@ -202,7 +202,7 @@ impl Bed {
             }
             return Ok(());
         }
-        // A cluster's second node gets it from the first.
+        // The second node of a cluster gets the database from the first.
         let second = self.second.iter().filter(|_| self.on != On::Galera);
         for server in self.server.iter().chain(second) {
             let mut administrator = Client::connect(&Address::from(server), None)?;
@@ -212,7 +212,7 @@ impl Bed {
         Ok(())
     }
 
-    /// An administrator's connection, with the database selected or not.
+    /// Opens an administrator's connection, to the database if `inside`.
     ///
     /// # Errors
     /// The server refuses it, or there is no server.
@@ -221,8 +221,8 @@ impl Bed {
         Client::connect(&Address::from(server), inside.then_some(DATABASE))
     }
 
-    /// Ends the sessions on the campaign's database, or only those with statements other than those
-    /// of a script of shapes.
+    /// Ends the sessions on the campaign's database, or only those whose statement is not one of
+    /// the script of shapes.
     ///
     /// # Errors
     /// The server refuses it, or there is no server.
@@ -250,10 +250,10 @@ impl Bed {
         }
     }
 
-    /// Runs a dyno command that must succeed.
+    /// Runs a `dyno` command that must succeed.
     ///
     /// # Errors
-    /// It fails; the error has its output.
+    /// The command fails; the error contains its output.
     pub(super) fn dyno(&self, arguments: &[&str]) -> Result<Ended> {
         let mut command = dyno_command(&self.dyno);
         command.args(arguments).env("DYNO_RESULTS", "none");

@@ -1,4 +1,4 @@
-//! The definition of a run in the verdict's campaign: its fault, and the expected findings.
+//! Defines a run of the verdict campaign: its fault, and the findings it must have.
 
 use std::time::Duration;
 
@@ -9,35 +9,35 @@ use xtask::servers::Kind;
 pub struct Case {
     /// The fault, in one line.
     pub what: &'static str,
-    /// The place of the run.
+    /// Where it runs.
     pub on: On,
-    /// Further arguments of the server.
+    /// Additional arguments of the server.
     pub server: &'static [&'static str],
     /// The arguments of `dyno prepare`; empty for none.
     pub prepare: &'static str,
     /// Whether to dump the data, restore them into an empty database, and restart the server.
     pub restored: bool,
-    /// Statements of the administrator after that.
+    /// Statements that the administrator runs after that.
     pub before: &'static [&'static str],
-    /// The arguments of `dyno run`. `SHAPES` and `TOUCHES` are scripts. `{N}` is N times the
-    /// capacity in events per second, measured by a short run.
+    /// The arguments of `dyno run`. `SHAPES` and `TOUCHES` stand for scripts. `{N}` is N times the
+    /// capacity in events per second, which a short run measures.
     pub run: &'static str,
-    /// The disturbance during the run.
+    /// What disturbs the run.
     pub act: Act,
-    /// The expected finding.
+    /// The finding that it must have.
     pub finds: Expect,
-    /// Checks that may also doubt or refuse the run, since the fault concerns them as well.
+    /// Other checks that may doubt or refuse the run, because the fault concerns them as well.
     pub also: &'static [&'static str],
 }
 
-/// The place of a run.
+/// Where a run takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A server.
     Server(Kind),
-    /// Two servers with the same data, each an endpoint.
+    /// Two servers with the same data, one endpoint each.
     Two(Kind),
-    /// A server with two endpoints: the second is a slow link to it.
+    /// One server with two endpoints, of which the second is a slow link to it.
     Throttled(Kind),
     /// MariaDB with Galera: two nodes; the load goes to the first.
     Galera,
@@ -47,20 +47,20 @@ pub enum On {
     SqliteInMemory,
 }
 
-/// The expected finding.
+/// The finding that a run must have.
 #[derive(Clone, Copy, Debug)]
 pub enum Expect {
     /// No finding.
     Nothing,
-    /// A check with this outcome, and evidence with these words.
+    /// A check with this outcome, whose evidence contains these words.
     Check(&'static str, &'static str, &'static str),
-    /// A refusal before the load, with these words.
+    /// Dyno refuses to start the load, with these words.
     Before(&'static str),
     /// The run fails, with these words.
     Failure(&'static str),
 }
 
-/// A disturbance during the measurement.
+/// What disturbs a run during the measurement.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     /// No disturbance.
@@ -69,32 +69,34 @@ pub enum Act {
     ServerStops(Stops),
     /// The load generator is stopped several times.
     DynoStops(Stops),
-    /// The server is killed after this many seconds, and restarted.
+    /// The server is killed and restarted after this many seconds.
     Crash(f64),
-    /// The server is shut down after this many seconds, and restarted.
+    /// The server is shut down and restarted after this many seconds.
     Restart(f64),
-    /// An administrator's connection runs these statements after this many seconds, holds their
-    /// locks for this many seconds, and ends.
+    /// After A seconds, an administrator's connection runs these statements. It holds their locks
+    /// for B seconds, and ends.
     Holds(f64, f64, &'static [&'static str]),
-    /// An administrator's connection runs the first statement after this many seconds, and the
-    /// second this many seconds later.
+    /// After A seconds, an administrator's connection runs the first statement, and B seconds later
+    /// the second.
     Between(f64, f64, [&'static str; 2]),
-    /// The administrator ends all sessions of the run's user at this interval in seconds, this many
-    /// times.
+    /// The administrator ends all sessions of the run's user, at this interval in seconds and this
+    /// many times.
     KillsSessions(f64, u32),
-    /// The administrator ends the sessions with statements other than the script's.
+    /// The administrator ends the sessions whose statement is not the script's.
     KillsObserver(f64),
-    /// Processes use CPU from this second on; their number is a multiple of the CPUs.
+    /// From this second on, processes use CPU. There are this many times the number of CPUs of
+    /// them.
     Burners(f64, usize),
-    /// The whole run has one CPU, which it shares with this many processes.
+    /// The whole run is pinned to one CPU, which it shares with this many processes.
     Pinned(usize),
-    /// Another process writes to the server's disk from this second on, bypassing the cache.
+    /// From this second on, another process writes to the server's disk and bypasses the cache.
     Writes(f64),
-    /// The same, starting before the run.
+    /// The same, but from before the start of the run.
     WritesThroughout,
-    /// The administrator makes a backup at this second, with the server's own tool.
+    /// The administrator takes a backup at this second, with the server's own tool.
     Backup(f64),
-    /// Another load runs on the same database and starts earlier: the arguments of `dyno run`.
+    /// Another load, started earlier, uses the same database. These are its arguments of `dyno
+    /// run`.
     OtherLoad(&'static str),
 }
 
@@ -121,7 +123,7 @@ impl Stops {
     }
 }
 
-/// A run of the script of shapes; a check must doubt it, with these words.
+/// A run of the script of shapes that a check must doubt, with these words.
 pub const fn doubted(
     kind: Kind,
     what: &'static str,
@@ -135,7 +137,7 @@ pub const fn doubted(
 }
 
 impl Case {
-    /// A run without a fault so far.
+    /// A run that has no fault yet.
     pub const fn new(on: On, what: &'static str, run: &'static str) -> Self {
         Self {
             what,
@@ -151,60 +153,60 @@ impl Case {
         }
     }
 
-    /// With these tables prepared before.
+    /// Adds tables to prepare first.
     pub const fn prepared(mut self, line: &'static str) -> Self {
         self.prepare = line;
         self
     }
 
-    /// With restored data.
+    /// Restores the data from a dump.
     pub const fn restored(mut self) -> Self {
         self.restored = true;
         self
     }
 
-    /// With these statements of the administrator before.
+    /// Adds statements that the administrator runs first.
     pub const fn before(mut self, all: &'static [&'static str]) -> Self {
         self.before = all;
         self
     }
 
-    /// On a server with these arguments.
+    /// Adds arguments of the server.
     pub const fn server(mut self, arguments: &'static [&'static str]) -> Self {
         self.server = arguments;
         self
     }
 
-    /// With this disturbance.
+    /// Adds a disturbance.
     pub const fn while_(mut self, act: Act) -> Self {
         self.act = act;
         self
     }
 
-    /// With this expected finding.
+    /// Sets the expected finding.
     pub const fn finds(mut self, finds: Expect) -> Self {
         self.finds = finds;
         self
     }
 
-    /// With these further checks that may report it.
+    /// Adds checks that may report it as well.
     pub const fn also(mut self, checks: &'static [&'static str]) -> Self {
         self.also = checks;
         self
     }
 
-    /// The same in a different place.
+    /// Moves it to another place.
     pub const fn on(mut self, on: On) -> Self {
         self.on = on;
         self
     }
 
-    /// The servers it can share with other cases: those with the same arguments.
+    /// Cases with the same place and arguments share a server.
     pub fn bed(&self) -> (On, &'static [&'static str]) {
         (self.on, self.server)
     }
 
-    /// Whether it has a fault.
+    /// Whether the case has a fault.
     pub fn is_bad(&self) -> bool {
         !matches!(self.finds, Expect::Nothing)
     }

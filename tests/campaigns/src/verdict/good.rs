@@ -1,4 +1,4 @@
-//! Runs without a fault and without findings.
+//! Runs without a fault, which must have no findings.
 
 use xtask::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
@@ -9,7 +9,7 @@ const MYSQL: On = On::Server(Mysql);
 const POSTGRES: On = On::Server(Postgres);
 const SQLITE: On = On::Sqlite;
 
-/// sysbench's workloads: the place, the script, the sessions and the time, and the rate of an open
+/// sysbench's workloads: the place, the script, the sessions, the time, and the rate of an open
 /// loop.
 macro_rules! good {
     ($on:expr, $script:literal, $load:literal $(, $rate:literal)?) => {{
@@ -25,7 +25,7 @@ const fn two(kind: Kind) -> Case {
     Case::new(On::Two(kind), RUN, RUN).prepared("oltp_read_write --table-size 10000")
 }
 
-/// Restored data, on a disk that another process writes to all the time.
+/// Restored data, on a disk to which another process writes all the time.
 const fn restored(kind: Kind) -> Case {
     const RUN: &str = "oltp_update_non_index --table-size 10000 -c 4 -t 30s --warmup 10s";
     let case = Case::new(On::Server(kind), RUN, RUN);
@@ -41,7 +41,7 @@ const fn backed_up() -> Case {
         .while_(Act::Backup(8.0))
 }
 
-/// Work that a server's counters easily miss.
+/// Work that the counters of a server easily miss.
 macro_rules! touching {
     ($on:expr, $what:literal) => {{
         const RUN: &str = concat!("TOUCHES --what=", $what, " -c 4 -t 30s --warmup 3s");
@@ -49,7 +49,7 @@ macro_rules! touching {
     }};
 }
 
-/// All of them. New ones go to the end, so that numbers stay.
+/// All cases. Append new ones, so that the numbers of the others do not change.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter()
 }

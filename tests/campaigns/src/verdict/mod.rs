@@ -1,6 +1,6 @@
-//! Deliberately bad runs and good runs, on real servers, one after the other: the right check and
-//! no other must find each fault, and good runs must be valid. Then pairs of equal runs, which
-//! `compare` must not distinguish.
+//! Deliberately bad runs and good runs on real servers, one after another. Each fault must be found
+//! by the right check and no other, and good runs must be valid. Then pairs of equal runs, between
+//! which `compare` must find no difference.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,14 +25,14 @@ use case::{Case, Expect};
 
 /// The number of the first good run.
 const GOOD: u64 = 1000;
-/// The maximum number of attempts of a good run.
+/// How often a good run is tried.
 const ATTEMPTS: u32 = 4;
-/// The maximum advised length that is tried.
+/// The longest run to try, if Dyno advises a longer one.
 const LONGEST_S: f64 = 600.0;
 /// The number of the first pair.
 const PAIRS: u64 = 2000;
 
-/// Makes all runs, or the requested ones, and then the pairs; prints each result.
+/// Makes all runs, or those requested, and then the pairs. Prints each result.
 ///
 /// # Errors
 /// A server cannot be started.
@@ -58,9 +58,9 @@ pub fn run(campaign: &Campaign) -> Result<()> {
         }
     }
     say(&format!(
-        "{} of {} bad runs caught by the right finding alone, {} of {} good ones without a false \
-         one ({} of them made again: longer, as was advised, or because the host took CPUs; {} \
-         still too uneven on this host to be known well)",
+        "{} of {} bad runs have only the right finding, {} of {} good ones have no false \
+         one ({} of them repeated: longer, as advised, or because the host took CPUs; {} \
+         still too uneven on this host to be known precisely)",
         tally.caught, tally.bad, tally.clean, tally.good, tally.again, tally.uneven
     ));
     if !campaign.over() {
@@ -71,7 +71,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
     Ok(())
 }
 
-/// Whether the case with this number is requested.
+/// Whether the case with this number was requested.
 fn wanted(campaign: &Campaign, number: u64) -> bool {
     let cases = campaign.options.cases.as_ref();
     cases.is_none_or(|cases| cases.contains(&number))
@@ -87,8 +87,9 @@ struct Tally {
     uneven: u64,
 }
 
-/// Repeats a run if processes outside the campaign used CPU time; a good run also if its CPUs
-/// varied, or if Dyno advised a longer run, which it then makes. Returns a note about repetitions.
+/// Repeats a run if processes outside the campaign used CPU time. Repeats a good run, too, if its
+/// CPUs varied, or if Dyno advised a longer run, which is then tried. Returns a note about the
+/// repetitions.
 fn until_undisturbed(
     bed: &mut Bed,
     number: u64,
@@ -106,7 +107,7 @@ fn until_undisturbed(
         }
         say(&format!("{number} again: {}", done.failures.join("; ")));
         if advised_s.is_some() {
-            (length_s, again) = (advised_s, " (made longer, as was advised)");
+            (length_s, again) = (advised_s, " (made longer, as advised)");
         } else {
             again = " (made again: the host or other processes took CPUs)";
         }
@@ -125,7 +126,7 @@ fn one(
     let folder = campaign.case_folder(number)?;
     let (done, again) = until_undisturbed(bed, number, case, &folder)?;
     tally.again += u64::from(!again.is_empty());
-    // A varying rate is no fault of the run, and the doubt says no more.
+    // A varying rate is not the fault of the run, and the doubt says nothing else.
     let uneven = !case.is_bad() && done.too_uneven && !done.failures.is_empty();
     tally.uneven += u64::from(uneven);
     let failures = if uneven { &[][..] } else { &done.failures };

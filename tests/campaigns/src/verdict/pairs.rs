@@ -1,5 +1,5 @@
-//! Comparisons of equal runs: `compare` must not distinguish them more often than its confidence
-//! level allows.
+//! Compares equal runs: `compare` must not find differences more often than its confidence level
+//! allows.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::{Campaign, Closed};
 use super::bed::Bed;
 use super::case::On;
 
-/// Runs of a group; one half is compared with the other, in every possible split.
+/// The runs of a group. One half is compared with the other, for every possible split.
 const RUNS: usize = 6;
 /// The total number of comparisons.
 const COMPARISONS: usize = 400;
-/// The accepted range for the share of intervals without 1, in percent: intervals of 95 % exclude
-/// it in 3 to 7 %, and chance moves this number of comparisons by 1 % either way.
+/// The accepted percentage of intervals that exclude 1. Intervals of 95 % exclude it in 3 to 7 % of
+/// the cases, and with this many comparisons chance moves that by 1 % either way.
 const SHARE: [f64; 2] = [2.0, 8.0];
 const RUN: &str = "oltp_point_select --table-size 10000 -c 4 -t 6s --warmup 1s";
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Groups of runs on all servers in turn, each compared in every split.
+/// Makes groups of runs on all servers in turn, and compares every split of each.
 ///
 /// # Errors
 /// A server cannot be started, or a comparison is refused.
@@ -70,7 +70,7 @@ pub(super) fn run(campaign: &Campaign, number: u64) -> Result<()> {
     }
     let share = |count: usize| 100.0 * count as f64 / compared.max(1) as f64;
     let line = format!(
-        "{compared} comparisons of runs that do not differ: the interval of the rate leaves out 1 \
+        "{compared} comparisons of equal runs: the interval of the rate excludes 1 \
          in {:.1} %, some figure is called better or worse in {:.1} %",
         share(excluded),
         share(claimed)
@@ -113,9 +113,9 @@ fn measure(bed: &Bed, results: &Path) -> Result<()> {
 
 /// The result of a comparison of two equal sides.
 struct Outcome {
-    /// The rate's interval excludes 1.
+    /// Whether the interval of the rate excludes 1.
     excluded: bool,
-    /// A figure is called better or worse.
+    /// Whether a figure is called better or worse.
     claimed: bool,
 }
 
@@ -133,7 +133,7 @@ fn compare(dyno: &Path, results: &Path, split: &[usize]) -> Result<Outcome> {
     let result: Value = serde_json::from_slice(&ended.stdout)
         .with_context(|| format!("no comparison: {}", ended.stderr()))?;
     let metrics = find(&result, "metrics").context("a comparison without figures")?;
-    let metrics = metrics.as_array().context("figures are no list")?;
+    let metrics = metrics.as_array().context("the figures are not a list")?;
     let rate = metrics.iter().find(|metric| metric["name"] == "events");
     let rate = rate.context("a comparison without a rate")?;
     let bound = |name: &str| rate[name].as_f64();
@@ -144,7 +144,7 @@ fn compare(dyno: &Path, results: &Path, split: &[usize]) -> Result<Outcome> {
     })
 }
 
-/// The first value with this name at any depth.
+/// The first value with this name, at any depth.
 fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {
         Value::Object(fields) => {
@@ -156,7 +156,7 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-/// All ways to select half of the runs, without mirror images: those with the first run.
+/// All ways to select half of the runs. Leaves out mirror images: each selection has the first run.
 fn splits() -> Vec<Vec<usize>> {
     let mut splits = Vec::new();
     for second in 2..=RUNS {

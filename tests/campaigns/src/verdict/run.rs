@@ -1,4 +1,5 @@
-//! One run of the verdict's campaign: created, disturbed and compared with the expectation.
+//! Makes one run of the verdict campaign, disturbs it, and compares its findings with those
+//! expected.
 
 use std::fs;
 use std::path::Path;
@@ -17,41 +18,41 @@ use super::bed::Bed;
 use super::case::{Act, Case, Expect, Stops};
 use super::tools;
 
-/// The tolerance for a run's duration.
+/// How much longer than planned a run may take.
 const SLACK: Duration = Duration::from_secs(240);
-/// Dyno's messages if the host did not give the run the same CPUs all the time.
+/// What Dyno prints if the host did not give the run the same CPUs all the time.
 const BY_THE_HOST: [&str; 3] = [
     "the CPUs were slower",
     "the hypervisor took the CPUs",
     "host-resources speaks against it",
 ];
-/// The programs of the campaign: if Dyno blames these, it is wrong.
+/// The programs of the campaign. Dyno is wrong if it blames one of these.
 const OWN: [&str; 4] = ["mariadbd", "mysqld", "postgres", "dyno"];
-/// The delay between the report of the first second and an act's first statement.
+/// The delay between the report of the first second and the first statement of a disturbance.
 const FIRST: Duration = Duration::from_millis(200);
 
-/// The time in which InnoDB writes the pages of small tables back.
+/// The time that InnoDB needs to write back the pages of small tables.
 const WRITTEN_BACK: Duration = Duration::from_secs(4);
-/// The time until a written disk has its steady speed.
+/// The time until the speed of writing to the disk is steady.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// The verdict of a run, and its errors.
+/// The findings of a run, and what is wrong with them.
 pub(super) struct Done {
     /// The findings against it, in one line.
     pub found: String,
-    /// The differences from the expectation.
+    /// How they differ from what was expected.
     pub failures: Vec<String>,
-    /// The length that Dyno advises, in seconds, if that is its only objection.
+    /// The length in seconds that Dyno advises, if that is its only objection.
     pub advised_s: Option<f64>,
-    /// Dyno reports that the run did not have the same CPUs all the time.
+    /// Dyno reported that the run did not have the same CPUs all the time.
     pub by_the_host: bool,
-    /// Dyno reports that processes outside the campaign used CPU time.
+    /// Dyno reported that processes outside the campaign used CPU time.
     pub by_neighbours: bool,
-    /// Dyno's only objection is that the rate varied too much to be known well.
+    /// Dyno's only objection is that the rate varied too much to be known precisely.
     pub too_uneven: bool,
 }
 
-/// Makes a run, with this length in seconds if given, and checks its verdict.
+/// Makes a run, of this length in seconds if one is given, and checks its verdict.
 ///
 /// # Errors
 /// It cannot be run.
@@ -129,8 +130,8 @@ fn statements(bed: &Bed, all: &[&str]) -> Result<()> {
     all.iter().try_for_each(|sql| administrator.execute(sql))
 }
 
-/// Writes the pages back that earlier runs and the load left dirty: otherwise a good run begins
-/// while the server is still busy with them, and Dyno is right to say so.
+/// Writes back the pages that earlier runs and the load left dirty. Without this, a good run starts
+/// while the server is still busy with them, and Dyno is right to report it.
 fn write_back(bed: &Bed) -> Result<()> {
     const SETTING: &str = "SET GLOBAL innodb_max_dirty_pages_pct =";
     if !bed.has_innodb() {
@@ -141,13 +142,13 @@ fn write_back(bed: &Bed) -> Result<()> {
     statements(bed, &[&format!("{SETTING} DEFAULT")])
 }
 
-/// The number in braces.
+/// The number in the braces.
 fn placeholder(text: &str) -> Option<f64> {
     let (_, rest) = text.split_once('{')?;
     rest.split_once('}')?.0.parse().ok()
 }
 
-/// Events per second of a run of two seconds.
+/// Measures the capacity in events per second with a run of two seconds.
 fn capacity(bed: &Bed, words: &[String]) -> Result<f64> {
     let url = bed.url();
     let mut arguments = vec!["run"];
@@ -175,7 +176,7 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
     bed.relay.iter().for_each(|relay| relay.open(true));
     let mut running = Running::start(command)?;
     // The first second of the measurement, or of the warm-up.
-    let began = running.wait_said(&["  1s "], SLACK);
+    let began = running.wait_for_text(&["  1s "], SLACK);
     if began {
         running.run_for(FIRST);
         act(bed, case.act, &mut running, &mut load)?;
@@ -183,7 +184,7 @@ fn disturbed(bed: &mut Bed, case: &Case, command: &mut Command) -> Result<Ended>
     let ended = running.finish(SLACK);
     bed.relay.iter().for_each(|relay| relay.open(false));
     for mut child in load {
-        // It may have ended by itself.
+        // The process may already have ended.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -316,14 +317,14 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     if text.is_empty() && matches!(case.finds, Expect::Nothing | Expect::Check(..)) {
         failures.push(format!("no result: {last}"));
     }
-    // A short run is always reported as short.
+    // A short run is always reported as too short.
     let short = result["measured_s"].as_f64().is_some_and(|s| s < 29.9);
     for finding in &against {
         let check = name(finding);
         let excused = expected.contains(&check.as_str()) || short && check == "length";
         if !excused {
             let evidence = finding["evidence"].as_str().unwrap_or_default();
-            failures.push(format!("{check} speaks against it, too: {evidence}"));
+            failures.push(format!("{check} has an unexpected finding: {evidence}"));
         }
     }
     let found = match (found.is_empty(), text.is_empty()) {
@@ -352,7 +353,7 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
     }
 }
 
-/// The expectations of the case that were not found.
+/// What the case expects and the run does not have.
 fn missed(case: &Case, result: &Value, against: &[&Value], ended: &Ended) -> Vec<String> {
     let (code, stderr) = (ended.code(), ended.stderr());
     let ended_with = |status: i32, words: &str| code == status && stderr.contains(words);
@@ -363,9 +364,11 @@ fn missed(case: &Case, result: &Value, against: &[&Value], ended: &Ended) -> Vec
             let evidence = evidence.unwrap_or_default();
             if finding.is_none_or(|finding| finding["outcome"] != outcome) {
                 let all = all(result, check);
-                vec![format!("{check} is not a {outcome}: {all}")]
+                vec![format!("the outcome of {check} is not {outcome}: {all}")]
             } else if !evidence.to_lowercase().contains(&words.to_lowercase()) {
-                vec![format!("{check} says nothing of '{words}': {evidence}")]
+                vec![format!(
+                    "the evidence of {check} lacks '{words}': {evidence}"
+                )]
             } else {
                 Vec::new()
             }
@@ -391,7 +394,7 @@ fn number(finding: &Value, name: &str) -> Option<f64> {
     number["value"].as_f64()
 }
 
-/// All evidence of a check, with any outcome.
+/// The evidence of a check in all its findings, whatever their outcome.
 fn all(result: &Value, check: &str) -> String {
     finding(result, check).map_or("there is no such check".to_owned(), |finding| {
         format!("{}: {}", finding["outcome"], finding["evidence"])

@@ -1,4 +1,4 @@
-//! Programs that work on a server or its disk: dump, restore and write.
+//! Programs that work on a server or its disk: dump, restore, and write.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -31,8 +31,8 @@ pub(super) fn restored(bed: &mut Bed, folder: &Path) -> Result<()> {
     server.start_again()
 }
 
-/// Backs up the running server and discards the backup: a dump that locks the tables, or a copy of
-/// PostgreSQL's files at a limited rate, because others use the disk too.
+/// Backs up the running server and discards the backup. This is a dump that locks the tables, or a
+/// copy of PostgreSQL's files at a limited rate, because others use the disk too.
 ///
 /// # Errors
 /// The tool is not installed, or fails.
@@ -50,7 +50,7 @@ pub(super) fn backup(bed: &Bed) -> Result<()> {
     succeed(command.stdout(Stdio::null()))
 }
 
-/// Reads the output of a command at 16 MB/s, as over a network.
+/// Reads the output of a command at 16 MB/s, like a network would.
 fn slowly(command: &mut Command) -> Result<()> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut output = child.stdout.take().context("a dump has no output")?;
@@ -66,7 +66,7 @@ fn slowly(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// A process that writes and syncs the same file again and again.
+/// Starts a process that writes and syncs the same file over and over.
 ///
 /// # Errors
 /// It cannot be started.
@@ -84,7 +84,7 @@ fn dump(server: &Server) -> Result<Command> {
     client(server, "pg_dump", "mariadb-dump")
 }
 
-/// PostgreSQL's or MariaDB's program on the database.
+/// A command for a PostgreSQL or MariaDB program, connected to the database.
 fn client(server: &Server, postgres: &str, mariadb: &str) -> Result<Command> {
     let name = match server.kind() {
         Kind::Postgres => postgres,
@@ -95,7 +95,7 @@ fn client(server: &Server, postgres: &str, mariadb: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// A client program of the server.
+/// A command for one of the server's client programs.
 fn program(name: &str, server: &Server) -> Result<Command> {
     let path = programs::find(name).with_context(|| format!("{name} is not installed"))?;
     let mut command = Command::new(path);

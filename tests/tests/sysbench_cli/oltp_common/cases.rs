@@ -1,18 +1,18 @@
-//! The names, and a replacement script for each.
+//! The names, and for each a script that replaces it.
 
 /// A script that replaces one name.
 pub(crate) struct Case {
-    /// The name in the guide.
+    /// The name as in the guide.
     pub(crate) name: &'static str,
-    /// The base script.
+    /// The script it is based on.
     pub(crate) base: &'static str,
     /// The text of the script.
     pub(crate) text: &'static str,
-    /// Options for all commands.
+    /// The options for all commands.
     pub(crate) options: &'static [&'static str],
-    /// A command between `run` and `cleanup`, on MariaDB only.
+    /// An additional command between `run` and `cleanup`, on MariaDB only.
     pub(crate) command: Option<&'static str>,
-    /// The log does not show it: schema, rows, counts or statuses do.
+    /// Whether the log does not show the effect, but the schema, rows, counts or statuses do.
     pub(crate) silent: bool,
 }
 
@@ -27,7 +27,7 @@ const fn case(name: &'static str, base: &'static str, text: &'static str) -> Cas
     }
 }
 
-/// Wraps the function of this name: a mark, then the original.
+/// Wraps the function of this name: leaves a mark and calls the original.
 macro_rules! around {
     ($name:literal) => {
         around!($name, "oltp_read_write")
@@ -49,7 +49,7 @@ macro_rules! around {
     };
 }
 
-/// Replaces the function of this name with a mark.
+/// Replaces the function of this name by one that leaves a mark.
 macro_rules! instead {
     ($name:literal) => {
         case(
@@ -76,7 +76,7 @@ function create_table(drv, con, n)
 end
 "#;
 
-/// Replaced in the same way by sysbench 1.0.20.
+/// What sysbench 1.0.20 replaces in the same way.
 pub(crate) const CASES: &[Case] = &[
     // The session.
     case(
@@ -259,7 +259,7 @@ pub(crate) const CASES: &[Case] = &[
              sysbench.cmdline.PARALLEL_COMMAND}",
         )
     },
-    // Only in the main state, whatever --threads says: every other table.
+    // Only the main state creates tables, whatever --threads is: here, every other table.
     Case {
         silent: true,
         options: &["--tables=3", "--threads=2"],
@@ -357,7 +357,7 @@ pub(crate) const CASES: &[Case] = &[
         "local own = oltp_cleanup\nfunction oltp_cleanup() \
          local c = sysbench.sql.driver():connect() c:query('SELECT 1 AS mark_cleanup') own() end",
     ),
-    // Not called: the table of commands comes before the functions.
+    // Not called, because the table of commands is defined before the functions.
     Case {
         silent: true,
         ..case(
@@ -376,7 +376,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Names that 1.1 has and 1.0.20 does not.
+/// Names that exist in 1.1 but not in 1.0.20.
 pub(crate) const MASTER_ONLY: &[Case] = &[
     around!("check_reconnect", "oltp_update_index"),
     around!("check_reconnect", "oltp_point_select"),

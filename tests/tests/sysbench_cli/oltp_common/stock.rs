@@ -1,5 +1,6 @@
-//! sysbench's own script files under Dyno, by their paths, and Dyno's with sysbench's shared file.
-//! They are read from the package's folder; none is part of this repository.
+//! Runs sysbench's own script files with Dyno by their paths, and Dyno's scripts with sysbench's
+//! shared file. The files are read from the package's folder; this repository contains none of
+//! them.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +10,11 @@ use dyno_tests::{Database, Kind};
 
 use super::Tool;
 
-/// The folder of Debian's package.
+/// The folder in which Debian's package installs them.
 const STOCK: &str = "/usr/share/sysbench";
 const SHARED: &str = "oltp_common.lua";
 
-/// All scripts to run, with options.
+/// All scripts that are run, with their options.
 const SCRIPTS: &[(&str, &[&str])] = &[
     ("bulk_insert", &[]),
     ("oltp_delete", &["--tables=2", "--table-size=100"]),
@@ -41,8 +42,8 @@ const SCRIPTS: &[(&str, &[&str])] = &[
     ("select_random_ranges", &["--table-size=100"]),
 ];
 
-/// The effects of one session of a script (several would collide in rows at random): rows after
-/// `prepare`, the report's counts, remaining tables.
+/// What one session of a script does: the rows after `prepare`, the counts in the report, and the
+/// tables that remain. Several sessions would collide at random.
 #[derive(Debug, PartialEq, Eq)]
 struct Result {
     rows: Vec<Vec<String>>,
@@ -74,7 +75,7 @@ fn result(tool: Tool, kind: Kind, folder: &Path, script: &str, options: &[&str])
     go(&["cleanup"]);
     let mut counts = super::report(&output.stdout);
     if script.contains("oltp_delete") {
-        // The number of statements that found a row depends on the random draws.
+        // How many statements find a row depends on random draws.
         counts.retain(|name, _| name != "write" && name != "other");
     }
     Result {
@@ -84,7 +85,8 @@ fn result(tool: Tool, kind: Kind, folder: &Path, script: &str, options: &[&str])
     }
 }
 
-/// Runs all scripts as `name(script)` in a folder, and compares with sysbench running its own.
+/// Runs each script as `name(script)` in a folder, and compares with sysbench running its own
+/// script.
 fn compare(folder: &Path, name: impl Fn(&str) -> String) {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         for (script, options) in SCRIPTS {

@@ -1,4 +1,4 @@
-//! A claim about the caches, compared with their behaviour over time.
+//! Checks a claim about the caches against how they behave over time.
 
 use dyno_tests::Kind;
 use dyno_tests::private::start_private_server_with;
@@ -14,12 +14,12 @@ fn caches_are_warm_after_they_were_cold() {
     dyno(&format!("prepare {line} -c 1"));
     server.stop().unwrap();
     server.start_again().unwrap();
-    // Slow enough that the cache does not fill within the first second on a fast machine.
+    // Slow enough that a fast machine does not fill the cache within the first second.
     let line = format!("{line} -c 2 --warmup 0 --rate 300/s");
     let pid = Some(server.pid());
     let cold = judged_while(&format!("{line} -t 9s --claim warm"), pid, |_| {});
     cold.caught("cold-or-warm", "doubt", "claimed to be warm");
-    // Reads every page once.
+    // Read every page once.
     server
         .server()
         .query_one(Some("verdict"), "SELECT count(pad) FROM sbtest1");

@@ -1,5 +1,5 @@
-//! Runs that look good but are not: the right check names each cause, with numbers, and a run
-//! without the cause gives no finding.
+//! Runs that look good but are not. The right check names each cause with numbers, and a run
+//! without the cause has no finding.
 
 use dyno_tests::Kind;
 use dyno_tests::private::at_once;
@@ -28,7 +28,7 @@ fn reports_a_level_change_with_its_second() {
 }
 
 #[test]
-fn statements_that_are_slower_are_a_mode_with_its_share() {
+fn reports_slower_statements_as_a_mode_with_its_share() {
     let _turn = alone();
     let servers = [Kind::Mariadb, Kind::Postgres].map(|kind| {
         let (server, url) = private(kind);
@@ -37,7 +37,7 @@ fn statements_that_are_slower_are_a_mode_with_its_share() {
         judged_while(&format!("{line} -t 3s"), pid, |_| {}).passed("latency-modes");
         (server, line)
     });
-    // The servers mostly sleep, so the runs do not disturb each other.
+    // The servers mostly sleep, so the runs do not disturb one another.
     at_once(&servers, |(server, line)| {
         let line = format!("{line} -t 6s --slow-share=0.4");
         let slow = judged_while(&line, Some(server.pid()), |_| {});
@@ -66,10 +66,10 @@ fn delayed_acknowledgements_are_named_by_their_pause() {
     let _turn = alone();
     let kinds = [Kind::Mariadb, Kind::Postgres];
     let ways = kinds.into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]);
-    // The sessions mostly wait for acknowledgements, so the runs do not disturb each other.
+    // The sessions mostly wait for acknowledgements, so the runs do not disturb one another.
     at_once(ways, |(kind, every)| {
         let (server, url) = private(kind);
-        // The check needs 500 events, and 4 sessions make about 90 a second.
+        // The check needs 500 events. Four sessions make about 90 a second.
         let line = format!("{} -c 4 -t 8s --warmup 0 --pause=0", shapes(&url));
         let port = in_two_parts(server.server().port, every);
         let own = format!(":{}/", server.server().port);

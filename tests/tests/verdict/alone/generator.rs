@@ -1,4 +1,4 @@
-//! The generator and its host: no CPU for it, and a script that uses all of it.
+//! The load generator and its host: no CPU for it, and a script that uses all of it.
 
 use std::process::Command;
 
@@ -8,24 +8,24 @@ use dyno_tests::command::dyno_path;
 use crate::common::{alone, judge, judged_while, private, shapes};
 use crate::host::{a_cpu, burners, cpus};
 
-/// Two fifths of a core on any machine: 2 ms of CPU time and a pause of 3 ms.
+/// Two fifths of one core on any machine: 2 ms of CPU time, then a pause of 3 ms.
 const MODEST: &str = "-c 1 -t 4s --warmup 1s --cpu=0.002 --pause=0.003";
 
 #[test]
-fn a_client_without_cpu_is_found_starved() {
+fn reports_a_client_without_cpu() {
     let _turn = alone();
     let (server, url) = private(Kind::Mariadb);
     let line = format!("{} {MODEST}", shapes(&url));
     let pid = Some(server.pid());
     let healthy = judged_while(&line, pid, |_| {});
     healthy.passed("client-cpu");
-    // On a large machine one busy CPU is a small share of the host, so add some load elsewhere.
+    // On a large machine, one busy CPU is a small share of the host, so busy some others as well.
     let cpu = a_cpu();
     let mut load = burners(8, Some(&cpu));
     load.extend(burners(cpus() / 4, None));
     let starved = judge(&line, pid, |command| pin(command, &cpu), |_| {});
     drop(load);
-    // A doubt about other processes explains this one.
+    // A doubt about other processes replaces this one.
     let outcome = match starved.against().contains(&"other-processes") {
         true => "not_checked",
         false => "doubt",
@@ -65,8 +65,8 @@ fn a_generator_at_its_ceiling_does_not_measure_the_server() {
     healthy.passed("client-cpu");
     let at_ceiling = run("-c 1 -t 3s --warmup 0 --cpu=0.004 --pause=0");
     if at_ceiling.host.was_busy() {
-        // Others used its CPU, or another guest of the hypervisor did, which gives other findings
-        // for the same fault.
+        // Other processes or another guest of the hypervisor used its CPU, which leads to different
+        // findings for the same fault.
         let found = [
             "generator-ceiling",
             "client-cpu",

@@ -1,15 +1,15 @@
-//! Twenty ordinary runs on every database, without false findings.
+//! Twenty ordinary runs on every database, which must have no false finding.
 //!
-//! If the test itself saw other load on the host, or only the rate moved, it repeats the run, at
-//! most twice. If there is load again, Dyno must have reported it if it was high, and the effects
-//! of such load (see `LOAD_SENSITIVE`) are excused; those of all other checks are not.
+//! The test repeats a run at most twice, if it saw other load on the host itself, or if only the
+//! rate moved. If there is other load again, Dyno must have reported it if it was high. The effects
+//! of such load (see `LOAD_SENSITIVE`) are then excused, and those of all other checks are not.
 
 use dyno_tests::Kind;
 
 use crate::common::{Judged, alone, dyno, judged_while, keep_calibrations, private};
 use crate::host::LOAD_SENSITIVE;
 
-/// A sequence of runs on a database.
+/// A sequence of runs on one database.
 struct Plan {
     workload: &'static str,
     sessions: u32,
@@ -19,13 +19,13 @@ struct Plan {
 enum Load {
     /// A closed loop of this many seconds.
     Closed(u32),
-    /// An open loop at 30 % of the throughput of the previous closed one.
+    /// An open loop at 30 % of the throughput of the closed loop before it.
     Open(u32),
 }
 
 use Load::{Closed, Open};
 
-/// Short runs: most checks need five whole seconds, those of steadiness ten.
+/// A short run. Most checks need five whole seconds; those of steadiness need ten.
 const SHORT: u32 = 5;
 const LONG: u32 = 11;
 
@@ -70,8 +70,8 @@ const SERVERS: [(Kind, [Plan; 5]); 3] = [
     ),
 ];
 
-/// Writers of SQLite wait for its only lock without a queue, so several are served unevenly, which
-/// is a true finding.
+/// The writers of SQLite compete for its only lock without a queue, so some get less than others,
+/// which is a true finding.
 const SQLITE: [Plan; 5] = [
     plan("oltp_read_only", 4, Closed(SHORT)),
     plan("oltp_read_write", 1, Closed(SHORT)),
@@ -83,7 +83,7 @@ const SQLITE: [Plan; 5] = [
 const TABLE: &str = "--table-size 10000";
 
 #[test]
-fn good_runs_on_servers_draw_no_false_finding() {
+fn good_runs_on_servers_have_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     keep_calibrations(folder.path());
@@ -99,7 +99,7 @@ fn good_runs_on_servers_draw_no_false_finding() {
 }
 
 #[test]
-fn good_runs_on_sqlite_draw_no_false_finding() {
+fn good_runs_on_sqlite_have_no_false_finding() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     keep_calibrations(folder.path());
@@ -111,12 +111,12 @@ fn good_runs_on_sqlite_draw_no_false_finding() {
     );
 }
 
-/// A server may really be unsteady at each repetition of one run, e.g. while it writes the data of
-/// an earlier run; in more runs, the checks are wrong.
+/// A server may really be unsteady in each repetition of one run, for example while it writes the
+/// data of an earlier run. If more runs are affected, the checks are wrong.
 const MOVED_MAX: usize = 1;
 
-/// Returns the number of runs with findings only about the steadiness of the rate, at each
-/// repetition.
+/// Returns the number of runs whose only findings, in each repetition, are about the steadiness of
+/// the rate.
 fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     let mut moved = 0;
     dyno(&format!(
@@ -125,7 +125,7 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     let mut capacity = 0.0;
     for plan in plans {
         let (Closed(seconds) | Open(seconds)) = plan.load;
-        // The beginning of a short measurement is not judged.
+        // Short measurements are not checked for a cold start.
         let warmup = if seconds < LONG { 1 } else { 2 };
         let rate = match plan.load {
             Closed(_) => String::new(),
@@ -157,7 +157,7 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
         let expected = ["other-load", "other-processes"];
         assert!(
             !judged.host.was_crowded() || expected.iter().any(|check| found.contains(check)),
-            "a crowded host is not told: {}",
+            "a crowded host is not reported: {}",
             judged.findings_text()
         );
         capacity = judged.result["rates"]["events_per_s"].as_f64().unwrap();
@@ -165,8 +165,8 @@ fn good(plans: &[Plan], url: &str, server: Option<u32>) -> usize {
     moved
 }
 
-/// A run; repeated if other load may have affected it, or if the rate moved, which may happen once
-/// by chance. Repeated findings are the checks' own.
+/// Makes a run, and repeats it if other load may have affected it, or if the rate moved, which may
+/// happen once by chance. A finding that comes back is the check's own.
 fn undisturbed(run: impl Fn() -> Judged) -> Judged {
     let mut judged = run();
     for _ in 0..2 {

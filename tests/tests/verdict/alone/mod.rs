@@ -1,5 +1,6 @@
-//! Tests of checks that other load on the host affects: each waits for its turn (`common::alone`).
-//! They sort before the tests that run in parallel, so waiting ones take none of their threads.
+//! Tests of checks that other load on the host affects. Each waits until no other test runs
+//! (`common::alone`). Their names sort before those of the tests that run in parallel, so that
+//! waiting tests do not occupy the threads of those.
 
 mod caches;
 mod causes;

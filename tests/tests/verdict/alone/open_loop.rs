@@ -1,5 +1,5 @@
 //! Open loops: offered load and capacity. With a pause of 10 ms, a session makes a hundred events a
-//! second on every machine.
+//! second on any machine.
 
 use dyno_tests::Kind;
 
@@ -21,8 +21,8 @@ fn reports_a_rate_above_the_capacity_and_none_below() {
     let missed = run("2000/s");
     missed.caught("offered-rate", "doubt", "growing from second to second");
     missed.nothing_but(&["offered-rate"]);
-    // Overloaded from the warm-up on: the backlog is served during the measurement, and the
-    // server's counters have no more events than the client's.
+    // Overloaded from the warm-up on. The backlog is worked off during the measurement, and the
+    // server must not count more events than the client.
     let line = format!("{shape} --pause=0.01 -c 4 -t 6s --warmup 2s");
     let line = format!("{line} --rate 10000/s");
     let queued = judged_while(&line, Some(server.pid()), |_| {});

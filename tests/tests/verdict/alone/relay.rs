@@ -1,14 +1,15 @@
-//! A proxy that sends answers in two small parts without TCP_NODELAY: the second part waits for the
-//! acknowledgement of the first, which waits for data to go with it.
+//! A proxy that sends answers in two small parts without TCP_NODELAY. The second part waits until
+//! the first is acknowledged, and the acknowledgement waits for data to travel with.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
-/// The size of an answer's first part.
+/// The size of the first part of an answer in bytes.
 const FIRST: usize = 5;
 
-/// Returns the port of a proxy for the server at this port. It splits one in `every` answers.
+/// Starts a proxy for the server at this port, which splits one in `every` answers. Returns its
+/// port.
 pub(super) fn in_two_parts(server: u16, every: u32) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Server faults: it stops, or loses its observer.
+//! Faults of the server: it stops, or closes the observer's connection.
 
 use std::thread;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use crate::common::{alone, judged_while, private, shapes};
 
 const LOAD: &str = "-c 4 -t 8s --warmup 0";
 
-/// Waits until some intervals of a run have passed.
+/// Waits until a few intervals of a run have passed.
 fn into(running: &mut Running) {
     running.measuring();
     thread::sleep(Duration::from_millis(1500));
 }
 
 #[test]
-fn a_server_that_stops_is_caught() {
+fn reports_a_server_that_stops() {
     let _turn = alone();
     let servers = [Kind::Mariadb, Kind::Postgres].map(|kind| {
         let (server, url) = private(kind);
         (server, format!("{} {LOAD}", shapes(&url)))
     });
-    // The run without a fault on MariaDB is in `shapes`.
+    // `shapes` already has the run without a fault on MariaDB.
     let (server, line) = &servers[1];
     let healthy = judged_while(line, Some(server.pid()), |_| {});
     for check in ["stalls", "restarts", "observers", "errors"] {
@@ -60,7 +60,7 @@ fn reports_whether_server_or_client_was_frozen_to_the_millisecond() {
             thread::sleep(pause);
         }
     });
-    // None of them covers a whole second.
+    // None of these stalls covers a whole second.
     silent.caught("stalls", "doubt", "4 stalls of 2.8");
     silent.passed("client-cpu");
 
@@ -78,18 +78,18 @@ fn reports_whether_server_or_client_was_frozen_to_the_millisecond() {
 }
 
 #[test]
-fn an_observer_that_loses_its_connection_is_missed() {
+fn reports_an_observer_that_loses_its_connection() {
     let _turn = alone();
     let (server, url) = private(Kind::Postgres);
     let line = format!("{} -c 2 -t 6s --warmup 0", shapes(&url));
     let lost = judged_while(&line, Some(server.pid()), |running| {
         into(running);
-        // The sessions' last statement is the script's, the observer's never is.
+        // The last statement of a session is the script's, which the observer's never is.
         let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                    WHERE datname = 'verdict' AND query NOT LIKE 'SELECT v FROM shape%'";
         assert_eq!(server.server().query_one(None, sql), "1");
     });
     lost.caught("observers", "doubt", "no connection");
-    // While the observer has no connection, the server does not answer it.
+    // While the observer is disconnected, the server does not answer it.
     lost.nothing_but(&["observers", "restarts"]);
 }

@@ -1,5 +1,5 @@
-//! Faults in a script: events that fail, do nothing, get slower, or differ by session. One healthy
-//! run of the same script shows that no check reports anything without its fault.
+//! Faults of a script: events that fail, do nothing, get slower, or differ between sessions. One
+//! healthy run of the same script shows that no check reports anything without a fault.
 
 use std::thread;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn each_mistake_of_a_script_is_found_by_its_check() {
     let pid = Some(server.pid());
     let run = |more: &str| judged_while(&format!("{shape} {more}"), pid, |_| {});
 
-    // Long enough to exclude a drift.
+    // Long enough to rule out a drift.
     let healthy = run("-c 4 -t 30s --warmup 0");
     healthy.nothing_but(&[]);
     for check in [
@@ -66,7 +66,7 @@ fn each_mistake_of_a_script_is_found_by_its_check() {
     few.caught("length", "doubt", "are too short");
     few.nothing_but(&["length"]);
 
-    // The extra load runs only in the second half.
+    // Other load starts in the second half.
     let mut load = Vec::new();
     let crowded = judged_while(&format!("{shape} -c 4 -t 9s --warmup 0"), pid, |_| {
         thread::sleep(Duration::from_millis(4500));
@@ -78,7 +78,7 @@ fn each_mistake_of_a_script_is_found_by_its_check() {
 }
 
 #[test]
-fn a_rate_that_moves_is_found_by_its_check() {
+fn a_rate_that_changes_is_reported_by_its_check() {
     let _turn = alone();
     let faults = [
         (
@@ -88,7 +88,7 @@ fn a_rate_that_moves_is_found_by_its_check() {
         ),
         ("--growth=0.5", "steady-state", "the rate drifts"),
     ];
-    // The events mostly pause, so the runs do not disturb each other.
+    // The events mostly pause, so the runs do not disturb one another.
     at_once(faults, |(option, check, words)| {
         let (server, url) = private(Kind::Mariadb);
         let line = format!("{} {LONG_ENOUGH} {option}", shapes(&url));

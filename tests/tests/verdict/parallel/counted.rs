@@ -1,5 +1,5 @@
-//! Faults that checks find by counters, keys, settings, tables and clocks. Other load on the host
-//! does not affect these checks, so the tests run in parallel, and most use one server for all of
+//! Faults that checks find in counters, keys, settings, tables and clocks. Other load on the host
+//! does not affect these checks, so the tests run in parallel. Most tests use one server for all of
 //! their runs.
 
 use std::path::PathBuf;
@@ -16,18 +16,18 @@ use crate::common::{
 };
 
 const LOAD: &str = "-c 4 -t 6s --warmup 0";
-/// A workload without pauses would take the CPUs from the other tests.
+/// With pauses, because a workload without them would take CPU from the other tests.
 const RARE: &str = "-c 2 --rate 300/s --warmup 0";
 
-/// A private server with the table of the script of shapes.
-struct Place {
+/// A private server with the table that the script of shapes uses.
+struct ShapesServer {
     private: PrivateServer,
     url: String,
-    /// The script's arguments: each statement reads a row.
+    /// The arguments with which each statement of the script reads a row.
     reads: String,
 }
 
-impl Place {
+impl ShapesServer {
     fn new(kind: Kind) -> Self {
         let (private, url) = private(kind);
         let reads = shapes(&url);
@@ -46,7 +46,7 @@ impl Place {
         judged(&format!("{} {options}", self.reads))
     }
 
-    /// The same, with an action after the observer has read the settings and some intervals have
+    /// The same, with an action once the observer has read the settings and some intervals have
     /// passed.
     fn run_while(&self, options: &str, act: impl FnOnce()) -> Judged {
         let line = format!("{} {options}", self.reads);
@@ -57,7 +57,7 @@ impl Place {
         })
     }
 
-    /// Executes statements separately: some are not allowed in transactions.
+    /// Executes each statement separately, because some are not allowed in a transaction.
     fn execute(&self, statements: &[&str]) {
         let server = self.server();
         for sql in statements {
@@ -69,7 +69,7 @@ impl Place {
 #[test]
 fn reports_each_fault_on_mariadb() {
     let _turn = in_parallel();
-    let place = Place::new(Kind::Mariadb);
+    let place = ShapesServer::new(Kind::Mariadb);
     reports_useless_statements(&place);
     let [on, off] = ["ON", "OFF"].map(|value| format!("SET GLOBAL general_log = {value}"));
     reports_logs_of_every_statement(&place, &[&on], &[&off], "general_log = on");
@@ -84,7 +84,7 @@ fn reports_each_fault_on_mariadb() {
 #[test]
 fn reports_each_fault_on_mysql() {
     let _turn = in_parallel();
-    let place = Place::new(Kind::Mysql);
+    let place = ShapesServer::new(Kind::Mysql);
     reports_useless_statements(&place);
     reports_logs_of_every_statement(
         &place,
@@ -105,7 +105,7 @@ fn reports_each_fault_on_mysql() {
 #[test]
 fn reports_each_fault_on_postgresql() {
     let _turn = in_parallel();
-    let place = Place::new(Kind::Postgres);
+    let place = ShapesServer::new(Kind::Postgres);
     reports_useless_statements(&place);
     let reload = "SELECT pg_reload_conf()";
     reports_logs_of_every_statement(
@@ -125,9 +125,9 @@ fn reports_each_fault_on_postgresql() {
     reports_tables_stored_differently(&place, alter, "from permanent to unlogged");
 }
 
-/// Statements that touch no table, and statements that always read the same row. The healthy run
-/// shows for all tests here that no check reports anything without its fault.
-fn reports_useless_statements(place: &Place) {
+/// Runs statements that touch no table, and statements that always read the same row. The healthy
+/// run shows, for all tests in this file, that no check reports anything without a fault.
+fn reports_useless_statements(place: &ShapesServer) {
     let healthy = place.run(LOAD);
     for check in ["work-done", "moved-settings", "statement-logs"] {
         healthy.passed(check);
@@ -141,13 +141,18 @@ fn reports_useless_statements(place: &Place) {
     same.nothing_but_load_and(&["key-distribution"]);
 }
 
-fn reports_statements_that_wait_for_the_same_row(place: &Place) {
+fn reports_statements_that_wait_for_the_same_row(place: &ShapesServer) {
     let options = "--reads=0 --writes=1 --same-key=1 --pause=0";
     let locked = place.run(&format!("{LOAD} {options}"));
     locked.caught("key-distribution", "doubt", "only 1 differed");
 }
 
-fn reports_logs_of_every_statement(place: &Place, on: &[&str], off: &[&str], expected: &str) {
+fn reports_logs_of_every_statement(
+    place: &ShapesServer,
+    on: &[&str],
+    off: &[&str],
+    expected: &str,
+) {
     place.execute(on);
     let logged = place.run("-c 2 -t 3s --warmup 0");
     place.execute(off);
@@ -155,7 +160,7 @@ fn reports_logs_of_every_statement(place: &Place, on: &[&str], off: &[&str], exp
     logged.nothing_but_load_and(&["statement-logs"]);
 }
 
-fn reports_a_change_of_io_capacity(place: &Place) {
+fn reports_a_change_of_io_capacity(place: &ShapesServer) {
     let name = "innodb_io_capacity";
     let before = of(&place.server(), name);
     let set = |value: &str| format!("SET GLOBAL {name} = {value}");
@@ -165,22 +170,22 @@ fn reports_a_change_of_io_capacity(place: &Place) {
 }
 
 fn reports_a_setting_that_moves_and_moves_back(
-    place: &Place,
+    place: &ShapesServer,
     there: &[&str],
     back: &[&str],
     expected: &str,
 ) {
     let moved = place.run_while("-c 2 -t 9s --warmup 0", || {
         place.execute(there);
-        // If a session has set something, the observer reads the settings every fifth second.
+        // Once a session has changed a setting, the observer reads the settings every five seconds.
         thread::sleep(Duration::from_secs(4));
         place.execute(back);
     });
     moved.caught("moved-settings", "doubt", expected);
 }
 
-/// The tables' durability found before the load no longer holds.
-fn reports_tables_stored_differently(place: &Place, alter: &str, expected: &str) {
+/// The durability of the tables, as found before the load, no longer holds.
+fn reports_tables_stored_differently(place: &ShapesServer, alter: &str, expected: &str) {
     let altered = place.run_while("-c 2 -t 6s --warmup 0", || place.execute(&[alter]));
     let expected = format!("storage of table shape went {expected}");
     altered.caught("moved-settings", "doubt", &expected);
@@ -227,7 +232,7 @@ fn a_value_that_an_observer_may_not_read_does_not_pass(place: &Place) {
 #[test]
 fn reports_a_query_cache_that_answers() {
     let _turn = in_parallel();
-    // A server that starts without it does not turn it on later.
+    // A server that starts with the cache off cannot turn it on later.
     let arguments = ["--query-cache-type=ON", "--query-cache-size=16M"];
     let private = start_private_server_with(Kind::Mariadb, &arguments);
     let url = with_database(&private);
@@ -241,7 +246,7 @@ fn reports_a_query_cache_that_answers() {
 }
 
 #[test]
-fn data_that_does_not_fit_is_not_in_memory() {
+fn reports_data_that_does_not_fit_in_memory() {
     let _turn = in_parallel();
     let servers = [
         (Kind::Mariadb, vec!["--innodb-buffer-pool-size=6M"]),
@@ -249,7 +254,7 @@ fn data_that_does_not_fit_is_not_in_memory() {
     ];
     at_once(servers, |(kind, small)| {
         let private = start_private_server_with(kind, &small);
-        // About 25 MB; the caches hold a fraction of it.
+        // About 25 MB, of which the caches hold a fraction.
         let target = format!("--table-size 100000 --target {}", with_database(&private));
         dyno(&format!("prepare oltp_point_select {target} -c 1"));
         let line = format!("oltp_point_select {target} {RARE} -t 3s --claim");
@@ -310,7 +315,7 @@ fn reports_a_restart_of_the_server() {
         let line = format!("{} -c 4 -t 14s --warmup 0", shapes(&url));
         let restarted = judged_while(&line, None, |running| {
             running.measuring();
-            // A start that moves by less than three seconds is not taken for another one.
+            // If the start time moves by less than three seconds, it counts as the same start.
             thread::sleep(Duration::from_millis(4500));
             private.kill().unwrap();
             private.start_again().unwrap();
@@ -320,7 +325,7 @@ fn reports_a_restart_of_the_server() {
     });
 }
 
-/// A library that moves the civil clock of one process.
+/// A library that changes the wall clock of one process.
 const STEPPER: &str = r"
 #include <sys/syscall.h>
 #include <time.h>
@@ -353,11 +358,11 @@ fn stepper(folder: &std::path::Path) -> PathBuf {
 }
 
 #[test]
-fn a_step_of_the_clock_is_seen() {
+fn reports_a_step_of_the_clock() {
     let _turn = in_parallel();
     let folder = tempfile::tempdir().unwrap();
     let library = stepper(folder.path());
-    // Without a target: a temporary SQLite database.
+    // Without a target, a run uses a temporary SQLite database.
     let line = format!("{SHAPES} -c 1 -t 5s --warmup 0");
     let run = |preload: Option<&PathBuf>| -> Judged {
         let prepare = |command: &mut Command| {

@@ -1,4 +1,4 @@
-//! Durability settings that tables, disks and scripts do not honour.
+//! Durability settings that have no effect because of tables, disks or scripts.
 
 mod matrix;
 
@@ -11,10 +11,10 @@ use dyno_tests::private::{at_once, start_private_server_with};
 use crate::common::{Judged, dyno, in_parallel, judged, private, with_database};
 
 const TABLE: &str = "oltp_update_non_index --table-size 500 -c 2";
-/// Long enough for two samples of the counters while other tests use the CPUs.
+/// Long enough for two samples of the counters, even while other tests use the CPUs.
 const RUN: &str = "-t 4s --warmup 0";
 
-/// Writes, and rolls back.
+/// Writes and rolls back.
 const ROLLS_BACK: &str = r#"
 function thread_init()
    con = sysbench.sql.driver():connect()
@@ -26,7 +26,7 @@ function event()
 end
 "#;
 
-/// Writes, and never commits.
+/// Writes and never commits.
 const TURNS_OFF: &str = r#"
 function thread_init()
    con = sysbench.sql.driver():connect()
@@ -38,7 +38,7 @@ function event()
 end
 "#;
 
-/// Commits as a participant of distributed transactions.
+/// Commits as a participant in distributed transactions.
 const DISTRIBUTED: &str = r#"
 function thread_init()
    con = sysbench.sql.driver():connect()
@@ -93,7 +93,7 @@ fn reports_a_storage_engine_without_a_log() {
             "each statement durable, without transactions",
         ),
     ] {
-        // MEMORY has no long text columns, and these columns are fixed.
+        // MEMORY has no long text columns, but these columns have a fixed length.
         server.execute(
             Some("verdict"),
             &format!("ALTER TABLE sbtest1 ENGINE={engine}"),
@@ -112,7 +112,7 @@ fn reports_a_storage_engine_without_a_log() {
             run.findings_text()
         );
     }
-    // Tables that the run does not use do not matter.
+    // Tables that the run does not use must not matter.
     server.execute(Some("verdict"), "ALTER TABLE sbtest1 ENGINE=InnoDB");
     server.execute(Some("verdict"), "CREATE TABLE notes (id INT) ENGINE=MyISAM");
     let run = run();
@@ -180,7 +180,7 @@ fn reports_work_that_is_never_committed() {
     at_once(databases, |on| on(folder.path()));
 }
 
-/// Prepares the table at this address, and runs the script that rolls back.
+/// Prepares the table at this URL, and runs the script that rolls back.
 fn rolls_back(folder: &Path, url: &str, sessions: u32, expected: &str) {
     dyno(&format!("prepare {TABLE} --target {url}"));
     let script = folder.join("rolls_back.lua");
@@ -189,7 +189,7 @@ fn rolls_back(folder: &Path, url: &str, sessions: u32, expected: &str) {
     run.caught("durability", "doubt", expected);
 }
 
-/// The cause on a server.
+/// The reason that the finding gives on a server.
 const COUNTED: &str = "not committed because the server counted";
 
 fn on_mariadb(folder: &Path) {
@@ -214,7 +214,7 @@ fn on_mariadb(folder: &Path) {
     );
     server.execute(None, "SET GLOBAL autocommit = 0");
     commits_as_a_participant(&url, folder);
-    // Transactions that end with COMMIT do not need it.
+    // Transactions that end with COMMIT do not need autocommit.
     let committed = "oltp_write_only --table-size 500 -c 2";
     let committed = judged(&format!("{committed} --target {url} {RUN}"));
     assert!(
@@ -236,7 +236,7 @@ fn on_sqlite(folder: &Path) {
     kept.passed("durability");
 }
 
-/// `XA COMMIT` commits, whatever the value of autocommit.
+/// `XA COMMIT` commits, whatever autocommit is.
 fn commits_as_a_participant(url: &str, folder: &Path) {
     let script = folder.join("distributed.lua");
     fs::write(&script, DISTRIBUTED).unwrap();

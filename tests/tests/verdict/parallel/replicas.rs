@@ -1,4 +1,4 @@
-//! Replicas: one that follows, one that falls behind, one that stops.
+//! Replicas: one that keeps up, one that falls behind, and one that stops.
 
 use std::process::Command;
 use std::thread;
@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 
 use crate::common::{SHAPES, dyno, in_parallel, judged_while, private};
 
-/// Creates a replica of the source and waits until it runs. It delays events by this many seconds.
+/// Creates a replica of the source, which applies events with this delay, and waits until it runs.
 fn follow(replica: &Server, source: &Server, delay_s: u32) {
     source.execute(
         None,
@@ -62,7 +62,7 @@ fn arguments(kind: Kind, id: u32) -> Vec<String> {
     all
 }
 
-/// A load that has just ended may leave a second of lag.
+/// A load that has just ended may cause a second of lag.
 fn follows_closely(evidence: &serde_json::Value) -> bool {
     let text = evidence.as_str().unwrap();
     let lag = text.strip_prefix("The server is a replica of 127.0.0.1; the lag was ");
@@ -119,7 +119,7 @@ fn reports_a_replica_that_falls_behind(kind: Kind) {
     let role = "The server is a source of 1 replica";
     assert!(evidence.as_str().unwrap().starts_with(role), "{evidence}");
 
-    // Lock the rows that the replica must change.
+    // Lock the rows that the replica has to change.
     let mut holds = replica.mysql(Some("verdict"));
     for sql in ["BEGIN", "SELECT v FROM shape WHERE id = 5 FOR UPDATE"] {
         holds.query_drop(sql).unwrap();
@@ -144,7 +144,7 @@ fn reports_a_replica_that_falls_behind(kind: Kind) {
     stopped.caught("replication-lag", "doubt", "stopped receiving or applying");
 }
 
-/// Stops both, and makes the second a copy of the first that follows it.
+/// Stops both servers, and makes the second a replica with a copy of the first one's data.
 fn copy(source: &mut PrivateServer, replica: &mut PrivateServer) {
     let folder = |server: &PrivateServer| server.server().query_one(None, "SHOW data_directory");
     let (from, to) = (folder(source), folder(replica));

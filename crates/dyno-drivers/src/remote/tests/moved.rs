@@ -1,4 +1,4 @@
-//! Hosts whose names move to other addresses.
+//! Tests hosts whose names move to other addresses.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,18 +14,18 @@ use dyno_core::db::{Connection, Connector, ErrorKind, OutcomeKind, Scratch, Subm
 use super::super::Remote;
 use super::super::host::Resolver;
 
-/// Longer than any look-up that is answered.
+/// Longer than any look-up that gets an answer.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A resolver that knows one name, and a server on each of its two possible addresses.
+/// A resolver for one name, and a server on each of the two addresses that the name may have.
 struct World {
     servers: [TcpListener; 2],
-    /// The server that the name resolves to; `None` if neither.
+    /// The server to which the name resolves, or `None` if it resolves to neither.
     leads_to: Mutex<Option<usize>>,
     asked: AtomicU64,
-    /// Each look-up but the first waits for a message.
+    /// Each look-up but the first waits for a message from here.
     words: Mutex<Option<Receiver<()>>>,
-    /// The threads that looked up.
+    /// The threads on which look-ups ran.
     threads: Mutex<Vec<thread::ThreadId>>,
 }
 
@@ -86,13 +86,13 @@ impl World {
     fn accept(&self, server: usize) -> TcpStream {
         let (mut stream, _) = self.servers[server].accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        // It is not a look-up's attempt but a connection.
+        // Check that it is a connection, and not the attempt of a look-up.
         assert_ne!(stream.read(&mut [0; 64]).ok(), Some(0));
         stream
     }
 }
 
-/// Drives a connection until `over` holds.
+/// Drives a connection until `over` returns true.
 fn drive(connection: &mut dyn Connection, mut over: impl FnMut(&dyn Connection) -> bool) {
     let mut scratch = Scratch::default();
     while !over(connection) {
@@ -113,7 +113,7 @@ fn drive(connection: &mut dyn Connection, mut over: impl FnMut(&dyn Connection) 
     }
 }
 
-/// A connection to a server that then closes it.
+/// Connects to a server, which then closes the connection.
 fn lose(world: &World, remote: &Remote, server: usize) {
     let mut connection = remote.connect(0).unwrap();
     drive(connection.as_mut(), |connection| connection.wants_write());
@@ -128,11 +128,11 @@ fn a_lost_connection_is_made_again_to_where_the_host_has_moved() {
     for scheme in ["mysql", "postgres"] {
         let world = World::new();
         let remote = world.connect(scheme, Duration::ZERO, MINUTE);
-        // Nothing is looked up until a connection is lost.
+        // Nothing is looked up before a connection is lost.
         drop((remote.connect(0).unwrap(), world.accept(0)));
         assert_eq!(world.asked(), 1);
         *world.leads_to.lock().unwrap() = Some(1);
-        // The old server is still there, and would accept another connection.
+        // The old server is still running, and would accept another connection.
         lose(&world, &remote, 0);
         let mut connection = remote.connect(1).unwrap();
         assert!(connection.fd().is_some() && connection.outcome().kind == OutcomeKind::None);
@@ -166,7 +166,7 @@ fn attempts_share_a_look_up_and_cache_its_result() {
         world.accept(0);
     }
     assert_eq!(world.asked(), 2);
-    // A fresh result is used in spite of lost connections.
+    // A fresh result is used even if connections are lost.
     let world = World::new();
     let remote = world.connect("mysql", MINUTE, MINUTE);
     lose(&world, &remote, 0);
@@ -181,7 +181,7 @@ fn a_resolver_that_hangs_or_fails_does_not_block_for_ever() {
     lose(&world, &remote, 0);
     let go_on = world.hang();
     for _ in 0..2 {
-        // The first waits for its whole patience, the second does not.
+        // The first attempt waits as long as it may, and the second does not wait.
         let mut connection = remote.connect(0).unwrap();
         drive(connection.as_mut(), |connection| connection.wants_write());
         world.accept(0);
@@ -189,7 +189,7 @@ fn a_resolver_that_hangs_or_fails_does_not_block_for_ever() {
     assert_eq!(world.asked(), 2);
     *world.leads_to.lock().unwrap() = None;
     go_on.send(()).unwrap();
-    // It has failed, and is asked again; its last answer counts until then and afterwards.
+    // The look-up has failed and is repeated. Its last result is used until then, and afterwards.
     while world.asked() == 2 {
         lose(&world, &remote, 0);
     }

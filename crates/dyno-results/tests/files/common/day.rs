@@ -1,4 +1,4 @@
-//! A synthetic day with ten operations and 150 series.
+//! A synthetic day of ten operations and 150 series.
 
 use dyno_core::interval::Latencies;
 use dyno_core::record::SeriesKind;
@@ -16,7 +16,7 @@ pub(crate) const OPERATIONS: usize = 10;
 /// Number of series observed each second.
 pub(crate) const SERIES: usize = 150;
 
-/// Number of different seconds of latencies per operation; they are drawn repeatedly.
+/// How many different seconds of latencies each operation has. They are used over and over.
 const VARIATIONS: usize = 60;
 
 /// A simulated day.
@@ -24,7 +24,7 @@ pub(crate) struct Day {
     random: Random,
     fine: Vec<Vec<Measured>>,
     coarse: Vec<Vec<Measured>>,
-    /// In the consolidated part, one second of each stride holds the data of all.
+    /// In the merged part, one second of each stride has the data of all of them.
     stride: u32,
     series: Vec<SeriesId>,
 }
@@ -58,7 +58,7 @@ impl Day {
         }
     }
 
-    /// The `number`th second, from 1: the samples, then the interval.
+    /// Second `number` of the day, from 1: the samples, and then the interval.
     pub(crate) fn second(&mut self, number: u32) -> [Record; 2] {
         let at_s = f64::from(number) + 0.003 * self.random.unit();
         let is_coarse = at_s > FINE_S;
@@ -66,8 +66,8 @@ impl Day {
         let latencies = if is_coarse { &self.coarse } else { &self.fine };
         let second = number;
         let values = self.series.iter().enumerate().map(|(index, series)| {
-            // A third of the series are whole numbers that rarely change: errors, limits, idle
-            // disks.
+            // A third of the series are whole numbers that rarely change, such as errors, limits
+            // and idle disks.
             let quiet = f64::from(second / 600 + 100 * index as u32);
             let value = if index % 3 == 0 {
                 quiet
@@ -103,14 +103,14 @@ impl Day {
     }
 }
 
-/// The latencies of an operation over some seconds, around some milliseconds with a long tail: 999
-/// events per second, divided equally among the nine other operations.
+/// The latencies of an operation over some seconds: around some milliseconds with a long tail.
+/// There are 999 events per second, shared equally by the nine operations other than `event`.
 fn measured(operation: usize, seconds: u32, random: &mut Random) -> Measured {
     let count = seconds * if operation == 0 { 999 } else { 111 };
     let middle_ms = 1.0 + operation as f64;
     let mut latencies = Latencies::default();
     for _ in 0..count {
-        // The sum of uniform draws approximates a normal one.
+        // A sum of uniform draws is about normal.
         let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
         latencies.record_service((middle_ms * 1e6 * (0.5 * normal).exp()) as u64);
     }

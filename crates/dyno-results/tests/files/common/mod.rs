@@ -1,4 +1,4 @@
-//! Synthetic runs to record.
+//! Synthetic runs that can be recorded.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 
@@ -19,9 +19,9 @@ use hdrhistogram::Histogram;
 pub(crate) struct Random(pub u64);
 
 impl Random {
-    /// From 0 to 1.
+    /// A random number from 0 to 1.
     pub(crate) fn unit(&mut self) -> f64 {
-        // Knuth's constants for a 64-bit linear congruential generator.
+        // Knuth's constants of a 64-bit linear congruential generator.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -41,7 +41,7 @@ pub(crate) fn head(name: &str) -> RunHead {
     }
 }
 
-/// The `number`th second of a run, from 1.
+/// Second `number` of a run, from 1.
 pub(crate) fn interval(number: u32) -> IntervalSummary {
     let events = u64::from(number) * 10;
     IntervalSummary {
@@ -91,7 +91,7 @@ pub(crate) fn latencies(count: u64, ms: u64) -> Latencies {
     latencies
 }
 
-/// Two digits, as the results file keeps them.
+/// A histogram of two digits, as the results file stores them.
 pub(crate) fn histogram(values: &[u64]) -> Histogram<u64> {
     let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).unwrap();
     for &ns in values {

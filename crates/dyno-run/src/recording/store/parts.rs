@@ -1,4 +1,5 @@
-//! Latencies in memory per part of a changing load, as a results file has them per interval.
+//! Keeps latencies in memory for each part of a changing load. A results file has them per
+//! interval.
 
 use dyno_core::interval::Latencies;
 use dyno_core::plan::PlacedPart;
@@ -7,10 +8,10 @@ use dyno_core::summary::IntervalSummary;
 
 use super::whole;
 
-/// Instants this close are the same.
+/// Instants that are this close are the same.
 const SAME_S: f64 = 1e-3;
 
-/// Adds an interval's latencies to those of the part that contains all of it.
+/// Adds the latencies of an interval to those of the part in which all of it is.
 pub(super) fn add(
     record: &mut RunRecord,
     interval: &IntervalSummary,

@@ -1,5 +1,5 @@
-//! Faults around the server (a link, a disk, a backup, another node), and open loops that fall
-//! behind.
+//! Faults around the server (a slow link, a busy disk, a backup, another node), and open loops that
+//! fall behind.
 
 use xtask::servers::Kind::{Mariadb, Postgres};
 

@@ -1,4 +1,4 @@
-//! Short events that take much of the time in total.
+//! Short stalls that add up to much of the run.
 
 use xtask::servers::Kind::{self, Mariadb, Mysql, Postgres};
 
@@ -56,7 +56,8 @@ pub(super) const CASES: &[Case] = &[
     .finds(Expect::Check("statistics", "doubt", "whole tables")),
 ];
 
-/// Reads before and after the rows are deleted. TRUNCATE waits for locks, and reads wait for it.
+/// Reads before and after the rows are deleted. TRUNCATE waits for locks, and reads wait for
+/// TRUNCATE.
 const fn emptied(kind: Kind) -> Case {
     Case::new(
         On::Server(kind),

@@ -1,4 +1,4 @@
-//! Runs that look good but measure something else than intended.
+//! Runs that look good but measure something other than intended.
 
 use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 

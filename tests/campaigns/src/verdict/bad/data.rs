@@ -101,7 +101,7 @@ pub(super) const CASES: &[Case] = &[
         "durability",
         "",
     )
-    // With a separate server, on which the rows are loaded before.
+    // On a separate server, into which the rows are loaded first.
     .server(&["--autocommit=1"])
     .before(&["SET GLOBAL autocommit = 0"]),
     doubted(

@@ -1,5 +1,5 @@
-//! Generators without CPU, scripts that block their workers, hosts with other load, offered load
-//! beyond the capacity.
+//! Load generators short of CPU, scripts that block their workers, hosts with other load, and
+//! offered load beyond the capacity.
 
 use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 

@@ -1,5 +1,5 @@
-//! Servers that log each statement, one for each kind of setting; statements that touch nothing;
-//! purge that falls behind.
+//! Servers that log each statement, with one case per kind of setting; statements that touch
+//! nothing; and a purge that falls behind.
 
 use xtask::servers::Kind::{self, Mariadb, Mysql, Postgres};
 

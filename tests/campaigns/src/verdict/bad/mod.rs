@@ -1,4 +1,4 @@
-//! Runs with a fault each.
+//! Runs with one fault each.
 
 use super::case::Case;
 
@@ -11,7 +11,7 @@ mod logs;
 mod rates;
 mod server;
 
-/// All of them. New ones go to the end, so that numbers stay.
+/// All cases. Append new ones, so that the numbers of the others do not change.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     let parts = [
         rates::CASES,

@@ -1,10 +1,10 @@
-//! Rates that are not steady, and stalls.
+//! Unsteady rates, and stalls.
 
 use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, Stops, doubted};
 
-/// Cold starts, drifts, steps, dips.
+/// Cold starts, drifts, steps, and dips.
 pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -135,7 +135,7 @@ pub(super) const fn stops(times: u32, for_ms: u64, between_ms: u64) -> Stops {
 const LOCK: &[&str] = &["LOCK TABLES shape WRITE"];
 const PG_LOCK: &[&str] = &["BEGIN", "LOCK TABLE shape IN ACCESS EXCLUSIVE MODE"];
 
-/// Locks, stopped servers, stopped generators.
+/// Locks, stopped servers, and stopped load generators.
 pub(super) const STALLS: &[Case] = &[
     doubted(
         Mariadb,

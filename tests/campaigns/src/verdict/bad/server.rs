@@ -1,4 +1,4 @@
-//! Servers that fail, restart, reply with errors, or are the wrong ones.
+//! Servers that fail, restart, answer with errors, or are not the intended ones.
 
 use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 
@@ -6,7 +6,7 @@ use super::super::case::{Act, Case, Expect, On, doubted};
 
 const READS: &str = "SHAPES --reads=1 -c 4 -t 12s --warmup 0";
 
-/// The same as `doubted`, for a refusal.
+/// Like `doubted`, for a run that is refused.
 const fn refused(
     kind: xtask::servers::Kind,
     what: &'static str,

@@ -1,4 +1,5 @@
-//! The work that a server acknowledged, recorded by its clients: inserted rows, and updated rows.
+//! The work that a server has acknowledged, as its clients recorded it: inserted rows and updated
+//! rows.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +9,14 @@ use std::time::Duration;
 use dyno_tests::{Client, Server};
 
 const SESSIONS: i64 = 4;
-/// A session's keys begin at its number times this.
+/// The keys of a session start at its number times this.
 const KEYS: i64 = 100_000_000;
-/// After this many inserts the row is also updated.
+/// After this many inserts, the row is also updated.
 const UPDATE_EVERY: i64 = 4;
-/// Longer than the window in which a server with one sync per second is unsynced.
+/// Longer than the interval at which a server with one sync per second syncs.
 const LOAD: Duration = Duration::from_millis(1_500);
 
-/// All sessions of the load, after each has run a statement.
+/// Connects all sessions of the load, each of which first runs a statement.
 pub(super) fn connect(server: &Server, first: &str) -> Vec<Client> {
     let connect = |_| {
         let mut client = server.client(Some("verdict"));
@@ -25,7 +26,7 @@ pub(super) fn connect(server: &Server, first: &str) -> Vec<Client> {
     (0..SESSIONS).map(connect).collect()
 }
 
-/// Keys of rows.
+/// The keys of the rows.
 #[derive(Default)]
 pub(super) struct Acknowledged {
     pub inserted: Vec<i64>,
@@ -33,12 +34,12 @@ pub(super) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// The number of statements.
+    /// The number of statements that were acknowledged.
     pub(super) fn count(&self) -> usize {
         self.inserted.len() + self.updated.len()
     }
 
-    /// The number of missing rows.
+    /// The number of rows that are missing.
     pub(super) fn lost(&self, server: &Server) -> usize {
         let keys = |sql: &str| -> HashSet<i64> {
             let rows = server.query(Some("verdict"), sql);
@@ -53,7 +54,7 @@ impl Acknowledged {
     }
 }
 
-/// Loads the server with all sessions, kills it during the load, and returns the acknowledged rows.
+/// Loads the server with all sessions, kills it meanwhile, and returns the acknowledged rows.
 pub(super) fn until_killed(clients: Vec<Client>, kill: impl FnOnce()) -> Acknowledged {
     let is_killed = AtomicBool::new(false);
     let is_killed = &is_killed;
@@ -90,7 +91,7 @@ fn load(mut client: Client, first: i64, is_killed: &AtomicBool) -> Acknowledged 
             }
             own.updated.push(key);
         }
-        // Otherwise the load would never end on a server that survives the kill.
+        // Without this, the load would never end on a server that survives the kill.
         if is_killed.load(Ordering::Relaxed) {
             break;
         }

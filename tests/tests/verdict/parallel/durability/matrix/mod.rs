@@ -1,6 +1,6 @@
-//! Compares the durability class that Dyno prints with a server's actual losses. The test kills
-//! each server under load, restarts it, and looks for the acknowledged rows. Its output has the
-//! table of docs/durability.md:
+//! Compares the durability class that Dyno prints with what a server really loses. The test kills
+//! each server under load, restarts it, and looks for the rows that were acknowledged. It prints
+//! the table of docs/durability.md:
 //!
 //!     cargo test -p dyno-tests --features servers --test verdict matrix -- --nocapture
 
@@ -21,28 +21,28 @@ use ledger::Acknowledged;
 
 /// The script that Dyno runs on the table of acknowledged rows.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/durability.lua");
-/// The maximum number of kills until a server that may lose rows does.
+/// How often to kill a server that may lose rows, until it loses some.
 const ATTEMPTS: usize = 4;
 
 /// A server's settings, and the class that Dyno must print for them.
 struct Case {
     /// Its name in the table.
     setting: String,
-    /// The administrator's statements at the start.
+    /// The statements of the administrator at the start.
     first: Vec<String>,
     /// The statement that creates the table `ledger`.
     table: String,
-    /// The administrator's settings after that.
+    /// The settings that the administrator changes after that.
     set: Vec<String>,
-    /// The settings of each session at its start.
+    /// The settings that each session starts with.
     session: String,
-    /// Further options of Dyno's run.
+    /// More options of Dyno's run.
     options: String,
     class: DurabilityClass,
     left: Left,
 }
 
-/// The expected remainder of the acknowledged rows after a kill of the process alone.
+/// What must remain of the acknowledged rows after a kill of the process alone.
 #[derive(Clone, Copy, PartialEq)]
 enum Left {
     /// All rows.
@@ -53,7 +53,7 @@ enum Left {
     Nothing,
     /// The server does not start again.
     NoServer,
-    /// It depends on the moment.
+    /// It depends on the moment of the kill.
     Either,
 }
 
@@ -150,7 +150,7 @@ fn report(rows: &[Row]) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Gets Dyno's class, kills the server under load, and looks for the acknowledged rows.
+/// Asks Dyno for the class, kills the server under load, and looks for the acknowledged rows.
 fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     let server = private.server();
     for sql in &case.first {
@@ -169,7 +169,7 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     let run = judge(&line, None, begin, |_| {});
     let (mut acknowledged, mut lost) = kill(private, case);
     for _ in 1..ATTEMPTS {
-        // A server loses nothing if the kill comes just after it wrote its buffers.
+        // A server loses nothing if the kill comes just after it has written its buffers.
         if case.left != Left::NotAll || lost != Some(0) {
             break;
         }
@@ -179,7 +179,7 @@ fn prove(private: &mut PrivateServer, version: &str, case: &Case) -> Row {
     row(version, case, &run, &acknowledged, lost)
 }
 
-/// Recreates the table and applies the settings, which a restart resets.
+/// Recreates the table and applies the settings, because a restart resets them.
 fn make(server: &Server, case: &Case) {
     server.execute(Some("verdict"), "DROP TABLE IF EXISTS ledger");
     server.execute(Some("verdict"), &case.table);
@@ -188,8 +188,8 @@ fn make(server: &Server, case: &Case) {
     }
 }
 
-/// The rows that the server acknowledged until the kill, and how many are lost; `None` if the
-/// server does not start again.
+/// Returns the rows that the server acknowledged until the kill, and how many of them are lost, or
+/// `None` if the server does not start again.
 fn kill(private: &mut PrivateServer, case: &Case) -> (Acknowledged, Option<usize>) {
     let server = private.server();
     let clients = ledger::connect(&server, &case.session);

@@ -1,4 +1,4 @@
-//! MariaDB with InnoDB, Aria, MyISAM, MEMORY and MyRocks; MySQL also with its redo log off.
+//! MariaDB with InnoDB, Aria, MyISAM, MEMORY and MyRocks; and MySQL, also with its redo log off.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use dyno_tests::{Kind, PrivateServer, start_private_server_with};
 use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
-/// Proves the cases one after another on one server.
+/// Tests the cases one after another on one server.
 fn all(kind: Kind, arguments: &[&str], cases: &[Case]) -> Vec<Row> {
     prove_all(start_private_server_with(kind, arguments), cases)
 }
@@ -29,14 +29,14 @@ fn prove_all(mut private: PrivateServer, cases: &[Case]) -> Vec<Row> {
         .collect()
 }
 
-/// InnoDB tables with a value of the setting that decides the class.
+/// A case with InnoDB tables and a value of the setting that determines the class.
 fn flush(value: u32, class: DurabilityClass, left: Left) -> Case {
     let name = "innodb_flush_log_at_trx_commit";
     let set = format!("SET GLOBAL {name} = {value}");
     Case::new(&format!("`{name} = {value}`"), class, left).set(&set)
 }
 
-/// The server unpacked into this folder.
+/// Tests the server that is unpacked in this folder.
 pub(super) fn of(kind: Kind, base: &Path) -> Vec<Row> {
     let mut cases = vec![
         flush(1, Durable, Left::Everything),
@@ -73,7 +73,7 @@ pub(super) fn mariadb() -> Vec<Row> {
     all(Kind::Mariadb, &[], &cases)
 }
 
-/// MyRocks tables with a value of its setting.
+/// A case with MyRocks tables and a value of its setting.
 fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
     let name = "rocksdb_flush_log_at_trx_commit";
     let set = format!("SET GLOBAL {name} = {value}");
@@ -84,7 +84,7 @@ fn rocks(value: u32, and: &str, class: DurabilityClass, left: Left) -> Case {
 
 pub(super) fn rocksdb() -> Vec<Row> {
     let plugin = "--plugin-load-add=ha_rocksdb.so";
-    // By default the engine refuses a log with a truncated last record, which a kill may leave.
+    // By default, the engine refuses a log whose last record is truncated, as a kill may leave it.
     let recover = "--rocksdb-wal-recovery-mode=2";
     let cases = [
         rocks(1, "", Durable, Left::Everything),
@@ -110,7 +110,7 @@ pub(super) fn mysql() -> Vec<Row> {
         flush(1, Durable, Left::Everything),
         flush(2, LastSecond, Left::Everything),
         flush(0, Process, Left::NotAll),
-        // The last case: the server does not start after it.
+        // The last case, because the server does not start after it.
         Case::new(&format!("`{redo}`"), Damaged, Left::NoServer).set(redo),
     ];
     all(Kind::Mysql, &[], &cases)

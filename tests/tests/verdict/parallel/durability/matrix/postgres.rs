@@ -1,4 +1,4 @@
-//! PostgreSQL, in the machine's version and in the newest.
+//! PostgreSQL, in the version of this machine and in the newest.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use xtask::servers::programs::{give_to_servers, library};
 use super::{Case, Left, Row, prove};
 use crate::common::with_database;
 
-/// Proves the cases one after another on one server.
+/// Tests the cases one after another on one server.
 fn all(mut private: PrivateServer, name: &str, cases: &[Case]) -> Vec<Row> {
     with_database(&private);
     let version = private.server().query_one(None, "SHOW server_version");
@@ -22,7 +22,7 @@ fn all(mut private: PrivateServer, name: &str, cases: &[Case]) -> Vec<Row> {
         .collect()
 }
 
-/// The expected losses of each version.
+/// What every version must lose.
 fn usual() -> Vec<Case> {
     let session = "sessions with `synchronous_commit = off`";
     let mut unlogged = Case::new("UNLOGGED", Emptied, Left::Nothing);
@@ -42,7 +42,7 @@ pub(super) fn installed() -> Vec<Row> {
         folder.path().display()
     );
     let mut cases = usual();
-    // Too few commits, or syncs that are not counted: only the statement shows it.
+    // Only the statement reveals it: there are too few commits, or their syncs are not counted.
     let rare = "sessions with `set_config('synchronous_commit', 'off', …)`, 100 commits per second";
     cases.push(
         Case::new(rare, Process, Left::NotAll)
@@ -62,7 +62,7 @@ pub(super) fn installed() -> Vec<Row> {
     all(start_private_server(Kind::Postgres), "", &cases)
 }
 
-/// Under a library that turns each sync into a no-op.
+/// With a preloaded library that makes each sync do nothing.
 pub(super) fn preloaded() -> Vec<Row> {
     let library = library("libeatmydata.so").unwrap();
     let environment = [("LD_PRELOAD", library.to_str().unwrap())];
@@ -76,7 +76,7 @@ pub(super) fn newest() -> Vec<Row> {
     of(Path::new(&programs).parent().unwrap())
 }
 
-/// The server unpacked into this folder.
+/// Tests the server that is unpacked in this folder.
 pub(super) fn of(base: &Path) -> Vec<Row> {
     let private = start_private_server_of(Kind::Postgres, Some(base), &[]);
     all(private, "", &usual())

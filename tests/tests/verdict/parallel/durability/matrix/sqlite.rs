@@ -1,4 +1,4 @@
-//! SQLite's journals. SQLite runs inside the client, so the test kills the client.
+//! The journal modes of SQLite, which runs inside the client: the test kills the client.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

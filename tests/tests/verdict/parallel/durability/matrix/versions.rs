@@ -1,4 +1,4 @@
-//! The same for versions that the machine's packages do not have.
+//! The same on versions that this machine has no packages of.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use dyno_tests::server::variable;
 use super::{Row, mysql, postgres, report};
 use crate::common::alone;
 
-/// The number of servers that run at the same time.
+/// How many servers run at the same time.
 const AT_ONCE: usize = 4;
 
 #[test]
@@ -37,7 +37,7 @@ fn other_versions_keep_the_promise_of_their_class() {
     report(&rows);
 }
 
-/// The kind is the folder's name up to the version, as in `postgres-17.6.0`.
+/// The name of the folder starts with the kind, as in `postgres-17.6.0`.
 fn prove(base: &Path) -> Vec<Row> {
     let name = base.file_name().unwrap().to_str().unwrap();
     match name.split('-').next().unwrap() {
