@@ -129,7 +129,7 @@ impl Shortest {
             return Self::default();
         };
         let service = &summary.service;
-        let event_s = service.shortest_ms().unwrap_or(service.mean_ms).max(0.0) / 1e3;
+        let event_s = service.min_ms.or(service.mean_ms).unwrap_or(0.0).max(0.0) / 1e3;
         let events = summary.totals.events.max(1) as f64;
         let statements = (summary.totals.queries() as f64 / events).max(1.0);
         Self {

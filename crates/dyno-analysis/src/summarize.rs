@@ -99,9 +99,9 @@ pub fn rates(counters: &Counters, measured_s: f64) -> Rates {
     };
     Rates {
         events_per_s: per_s(counters.events),
-        queries_per_s: per_s(counters.queries()),
-        errors_per_s: per_s(counters.errors),
-        reconnects_per_s: per_s(counters.reconnects),
+        queries_per_s: Some(per_s(counters.queries())),
+        errors_per_s: Some(per_s(counters.errors)),
+        reconnects_per_s: Some(per_s(counters.reconnects)),
     }
 }
 
@@ -151,8 +151,8 @@ pub fn fairness(sessions: &[SessionTotal]) -> Fairness {
         events_stddev,
         time_mean_s,
         time_stddev_s,
-        events_min: sessions.iter().map(|s| s.events).min().unwrap_or(0),
-        events_max: sessions.iter().map(|s| s.events).max().unwrap_or(0),
+        events_min: sessions.iter().map(|s| s.events).min(),
+        events_max: sessions.iter().map(|s| s.events).max(),
     }
 }
 
@@ -212,10 +212,10 @@ pub fn summary(histogram: &Histogram<u64>, exact: Exact, percents: &[f64]) -> La
     }
     LatencySummary {
         count,
-        min_ms: exact.min as f64 / NS_PER_MS,
-        mean_ms: exact.sum as f64 / count as f64 / NS_PER_MS,
-        max_ms: exact.max as f64 / NS_PER_MS,
-        sum_ms: exact.sum as f64 / NS_PER_MS,
+        min_ms: Some(exact.min as f64 / NS_PER_MS),
+        mean_ms: Some(exact.sum as f64 / count as f64 / NS_PER_MS),
+        max_ms: Some(exact.max as f64 / NS_PER_MS),
+        sum_ms: Some(exact.sum as f64 / NS_PER_MS),
         stddev_ms: Some(histogram.stdev() / NS_PER_MS),
         percentiles,
         buckets: buckets(histogram),
@@ -304,7 +304,7 @@ mod tests {
             (summary.count, summary.min_ms, summary.max_ms),
             (0, 0.0, 0.0)
         );
-        assert_eq!(summary.mean_ms, 0.0);
+        assert_eq!(summary.mean_ms, None);
         assert!(summary.buckets.is_empty());
         assert_eq!(summary.percentiles[0].value_ms, None);
         assert_eq!(interval(&Interval::default(), 0, &[]).max_ms, None);
@@ -333,7 +333,7 @@ mod tests {
         let spread = fairness(&[total(2, 1_000_000_000), total(4, 3_000_000_000)]);
         assert_eq!((spread.events_mean, spread.events_stddev), (3.0, 1.0));
         assert_eq!((spread.time_mean_s, spread.time_stddev_s), (2.0, 1.0));
-        assert_eq!((spread.events_min, spread.events_max), (2, 4));
+        assert_eq!((spread.events_min, spread.events_max), (Some(2), Some(4)));
         assert_eq!(fairness(&[]).events_mean, 0.0);
     }
 
@@ -349,8 +349,11 @@ mod tests {
             ..Counters::default()
         };
         let per_s = rates(&counters, 2.0);
-        assert_eq!((per_s.events_per_s, per_s.queries_per_s), (5.0, 15.0));
-        assert_eq!((per_s.errors_per_s, per_s.reconnects_per_s), (1.0, 0.5));
+        assert_eq!((per_s.events_per_s, per_s.queries_per_s), (5.0, Some(15.0)));
+        assert_eq!(
+            (per_s.errors_per_s, per_s.reconnects_per_s),
+            (Some(1.0), Some(0.5))
+        );
         assert_eq!(rates(&counters, 0.0).events_per_s, 0.0);
     }
 
@@ -359,7 +362,7 @@ mod tests {
         let latencies = recorded(&[1_000_000, LATENCY_NS_MAX, LATENCY_NS_MAX + 5_000_000_000]);
         assert_eq!(service(&latencies, &[]).clipped, 1);
         assert_eq!(response(&latencies, &[]).clipped, 2);
-        assert_eq!(service(&latencies, &[]).max_ms, 3_605_000.0);
+        assert_eq!(service(&latencies, &[]).max_ms, Some(3_605_000.0));
     }
 
     proptest! {
@@ -387,9 +390,10 @@ mod tests {
         ) {
             let summary = service(&recorded(&values), &[1.0, 25.0, 50.0, 90.0, 99.0]);
             let exact_mean = values.iter().sum::<u64>() as f64 / values.len() as f64 / 1e6;
-            prop_assert!((summary.mean_ms - exact_mean).abs() <= exact_mean * 1e-12);
-            prop_assert_eq!(summary.min_ms, *values.iter().min().unwrap() as f64 / 1e6);
-            prop_assert_eq!(summary.max_ms, *values.iter().max().unwrap() as f64 / 1e6);
+            prop_assert!((summary.mean_ms.unwrap() - exact_mean).abs() <= exact_mean * 1e-12);
+            let [min, max] = [values.iter().min(), values.iter().max()]
+                .map(|end| *end.unwrap() as f64 / 1e6);
+            prop_assert_eq!((summary.min_ms, summary.max_ms), (Some(min), Some(max)));
             let in_buckets: u64 = summary.buckets.iter().map(|b| b.count).sum();
             prop_assert_eq!(in_buckets, values.len() as u64);
             prop_assert!(summary.buckets.first().unwrap().count > 0);
@@ -400,7 +404,7 @@ mod tests {
             let values: Vec<f64> = summary.percentiles.iter().filter_map(|p| p.value_ms).collect();
             prop_assert!(values.is_sorted(), "{:?}", values);
             for value in values {
-                prop_assert!((summary.min_ms..=summary.max_ms).contains(&value));
+                prop_assert!((min..=max).contains(&value));
             }
         }
 

@@ -123,7 +123,7 @@ pub fn of_intervals(
     part.rates = summarize::rates(&part.totals, covered_s);
     if covered_s > 0.0 {
         part.rates.events_per_s = events / covered_s;
-        part.rates.queries_per_s = statements / covered_s;
+        part.rates.queries_per_s = Some(statements / covered_s);
     }
     part.measured_s = bounds.map_or(0.0, |(from, to)| to - from);
     part.elapsed_s = part.measured_s;

@@ -418,10 +418,10 @@ pub struct Fairness {
     pub time_mean_s: f64,
     /// Population standard deviation of it.
     pub time_stddev_s: f64,
-    /// The fewest events of a session.
-    pub events_min: u64,
-    /// The most.
-    pub events_max: u64,
+    /// The fewest events of a session; `None` if an imported log does not have it.
+    pub events_min: Option<u64>,
+    /// The most; `None` if an imported log does not have it.
+    pub events_max: Option<u64>,
 }
 
 /// One endpoint of the target.

@@ -120,17 +120,11 @@ fn of_run(run: &RunRecord) -> Figures {
     let known = |latency: &&LatencySummary| latency.count > 0;
     let service = Some(&summary.service).filter(known);
     let response = summary.response.as_ref().filter(known);
-    put("mean", service.map(|own| own.mean_ms));
-    put("response.mean", response.map(|own| own.mean_ms));
+    put("mean", service.and_then(|own| own.mean_ms));
+    put("response.mean", response.and_then(|own| own.mean_ms));
     for (name, own) in [("service", service), ("response", response)] {
-        put(
-            &format!("{name}.min"),
-            own.and_then(LatencySummary::shortest_ms),
-        );
-        put(
-            &format!("{name}.max"),
-            own.and_then(LatencySummary::longest_ms),
-        );
+        put(&format!("{name}.min"), own.and_then(|own| own.min_ms));
+        put(&format!("{name}.max"), own.and_then(|own| own.max_ms));
     }
     for own in service.iter().flat_map(|own| &own.percentiles) {
         put(&format!("p{}", own.percent), own.value_ms);

@@ -25,8 +25,9 @@ pub(crate) fn settle(collected: &mut Collected, whole: &Whole) -> Vec<NotObserve
         let Some((_, what)) = device(&values.name) else {
             continue;
         };
-        // Without requests there is no waiting time.
+        // Without requests there is no waiting time; iostat then prints 0.
         if what.ends_with("_await") {
+            values.values.retain(|(_, value)| *value > 0.0);
             continue;
         }
         let known: BTreeSet<usize> = values.values.iter().map(|(sample, _)| *sample).collect();

@@ -108,6 +108,11 @@ fn of_statements(draft: &Draft, gaps: &mut Gaps) {
         return;
     };
     let some = report.statements().is_some();
+    gaps.add(
+        draft.kind.is_none_or(|kind| kind == "oltp") && report.errors.is_none(),
+        "errors",
+        "the statistics do not show the number of ignored errors",
+    );
     // Only database tests have them.
     let sql = report.transactions.is_some() || report.has_kinds();
     let in_points = draft.points.iter().any(|point| point.queries.is_some());

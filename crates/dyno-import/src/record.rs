@@ -169,7 +169,8 @@ fn intervals(draft: &mut Draft, options: &Options) -> Vec<IntervalSummary> {
             match latency.percent.or(unnamed) {
                 Some(percent) => percentiles.push(Percentile {
                     percent,
-                    value_ms: Some(latency.ms),
+                    // Also printed without an event.
+                    value_ms: Some(latency.ms).filter(|ms| *ms > 0.0),
                 }),
                 None => nameless = true,
             }

@@ -196,8 +196,8 @@ fn small(highest_ns: u64) -> Histogram<u64> {
 pub(crate) fn mean_only(count: u64, mean_ms: f64, stddev_ms: Option<f64>) -> LatencySummary {
     LatencySummary {
         count,
-        mean_ms,
-        sum_ms: mean_ms * count as f64,
+        mean_ms: Some(mean_ms),
+        sum_ms: Some(mean_ms * count as f64),
         stddev_ms,
         ..LatencySummary::default()
     }

@@ -138,13 +138,15 @@ fn totals(report: &Report, events: u64) -> Counters {
 fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
     let printed = |counted: Option<Counted>| counted.and_then(|counted| counted.per_s);
     let per_s = |count: u64| count as f64 / measured_s;
-    let or = |printed: Option<f64>, count: u64| printed.unwrap_or_else(|| per_s(count));
-    let queries = totals.reads + totals.writes + totals.other;
+    let counted =
+        |counted: Option<Counted>| counted.map(|own| own.per_s.unwrap_or_else(|| per_s(own.count)));
     Rates {
-        events_per_s: or(report.events_per_s(), totals.events),
-        queries_per_s: or(printed(report.queries), queries),
-        errors_per_s: or(printed(report.errors), totals.errors),
-        reconnects_per_s: or(printed(report.reconnects), totals.reconnects),
+        events_per_s: report
+            .events_per_s()
+            .unwrap_or_else(|| per_s(totals.events)),
+        queries_per_s: printed(report.queries).or_else(|| report.statements().map(per_s)),
+        errors_per_s: counted(report.errors),
+        reconnects_per_s: counted(report.reconnects),
     }
 }
 
@@ -157,22 +159,24 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
         // Their number alone does not make them known.
         return LatencySummary::default();
     }
-    let sum_ms = report.sum_ms.unwrap_or(0.0);
-    let mean = (events > 0).then(|| sum_ms / events as f64);
+    // The sum has more digits than the printed mean. Below 5 us sysbench prints 0.00.
+    let exact = |sum_ms: f64| sum_ms / events as f64;
+    let known = |ms: Option<f64>| ms.filter(|ms| *ms > 0.0 && events > 0);
+    let mean = known(report.sum_ms).map(exact);
     let whole = operations.first().and_then(|event| event.total.as_ref());
     LatencySummary {
         count: events,
-        min_ms: report.min_ms.unwrap_or(0.0),
-        mean_ms: report.avg_ms.or(mean).unwrap_or(0.0),
-        max_ms: report.max_ms.unwrap_or(0.0),
-        sum_ms,
+        min_ms: known(report.min_ms),
+        mean_ms: known(report.avg_ms).or(mean),
+        max_ms: known(report.max_ms),
+        sum_ms: known(report.sum_ms),
         stddev_ms: None,
         percentiles: report
             .percentiles
             .iter()
             .map(|&(percent, ms)| Percentile {
                 percent,
-                value_ms: Some(ms),
+                value_ms: known(Some(ms)),
             })
             .collect(),
         buckets: whole.map_or_else(Vec::new, |whole| summarize::buckets(&whole.service)),
@@ -226,11 +230,8 @@ fn fairness(report: &Report) -> Option<Fairness> {
     report.events().filter(|events| *events > 0)?;
     let (events_mean, events_stddev) = report.events_spread?;
     let (time_mean_s, time_stddev_s) = report.time_spread.unwrap_or_default();
-    let same = if events_stddev == 0.0 && events_mean.fract() == 0.0 {
-        events_mean as u64
-    } else {
-        0
-    };
+    let same = events_stddev == 0.0 && events_mean.fract() == 0.0;
+    let same = same.then_some(events_mean as u64);
     Some(Fairness {
         events_mean,
         events_stddev,

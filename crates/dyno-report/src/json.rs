@@ -32,33 +32,14 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-const LATENCIES: &[&str] = &["min_ms", "mean_ms", "max_ms", "sum_ms"];
-const RATES: &[&str] = &[
-    "events_per_s",
-    "queries_per_s",
-    "errors_per_s",
-    "reconnects_per_s",
-];
 /// Counters of [`KINDS_UNKNOWN`].
 const KINDS: [&str; 3] = ["reads", "writes", "other"];
 
 /// Figures of imported runs that are zero if unknown because their type allows nothing else: the
 /// name in `not_observed`, the objects, and their fields.
-const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 11] = [
-    ("service", &["service", "response"], LATENCIES),
-    (TOTALS_UNKNOWN, &["service", "response"], LATENCIES),
+const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 3] = [
     (TOTALS_UNKNOWN, &["totals"], &Counters::NAMES),
-    (TOTALS_UNKNOWN, &["rates"], RATES),
-    ("service.sum_ms", &["service", "response"], &["sum_ms"]),
-    ("service.min_ms", &["service", "response"], &["min_ms"]),
-    (
-        "service.mean_ms",
-        &["service", "response"],
-        &["mean_ms", "sum_ms"],
-    ),
-    ("service.max_ms", &["service", "response"], &["max_ms"]),
-    ("counters.queries", &["rates"], &["queries_per_s"]),
-    ("errors", &["rates"], &["errors_per_s", "reconnects_per_s"]),
+    (TOTALS_UNKNOWN, &["rates"], &["events_per_s"]),
     ("operations.done_per_s", &["operations"], &["done_per_s"]),
 ];
 
@@ -95,16 +76,6 @@ pub(crate) fn with_nulls<T: Serialize>(
             for figure in ["/measured_s", "/elapsed_s", "/totals/events"] {
                 if let Some(value) = run.pointer_mut(figure) {
                     *value = Value::Null;
-                }
-            }
-        }
-        let operations = run.get_mut("operations").and_then(Value::as_array_mut);
-        for operation in operations.into_iter().flatten() {
-            for field in ["min_ms", "max_ms"] {
-                if unknown(&format!("operations.{field}"))
-                    && let Some(service) = operation.get_mut("service")
-                {
-                    forget(service, &[field]);
                 }
             }
         }
@@ -161,12 +132,9 @@ mod tests {
     #[test]
     fn values_missing_in_a_log_are_null() {
         let mut run = samples::good();
-        (run.service.min_ms, run.service.mean_ms) = (0.0, 4.5);
-        run.not_observed = ["service.min_ms", "service.mean_ms"].map(gap).into();
+        run.service.min_ms = None;
         let value = json(&run);
         assert_eq!(value["service"]["min_ms"], Value::Null);
-        // Other values are known.
-        assert_eq!(value["service"]["mean_ms"], 4.5);
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
         assert!(validator.is_valid(&value));
     }
@@ -182,7 +150,7 @@ mod tests {
         ];
         run.not_observed.extend(unknown.map(gap));
         run.totals = Default::default();
-        run.rates.queries_per_s = 0.0;
+        run.rates.queries_per_s = None;
         run.intervals.truncate(1);
         let interval = &mut run.intervals[0];
         (interval.counters, interval.errors_seen) = Default::default();
@@ -216,16 +184,13 @@ mod tests {
     fn figures_of_operations_that_a_log_does_not_hold_are_null() {
         let mut run = samples::good();
         let service = LatencySummary {
-            min_ms: 0.0,
-            mean_ms: 4.5,
-            max_ms: 0.0,
+            min_ms: None,
+            mean_ms: Some(4.5),
+            max_ms: None,
             ..run.service.clone()
         };
         run.operations = vec![values::operation("slev", 0.0, service)];
-        let unknown = ["min_ms", "max_ms", "done_per_s"];
-        run.not_observed = unknown
-            .map(|what| gap(&format!("operations.{what}")))
-            .into();
+        run.not_observed = vec![gap("operations.done_per_s")];
         let value = json(&run);
         let own = &value["operations"][0];
         assert_eq!(own["done_per_s"], Value::Null);
@@ -269,14 +234,12 @@ mod tests {
         assert!(validator.is_valid(&value));
 
         let mut run = samples::good();
-        run.not_observed = vec![gap(KINDS_UNKNOWN), gap("service.sum_ms")];
+        run.not_observed = vec![gap(KINDS_UNKNOWN)];
         (run.totals.reads, run.totals.writes, run.totals.other) = (0, 0, 900);
-        run.service.sum_ms = 0.0;
         let value = json(&run);
         for kind in KINDS {
             assert_eq!(value["totals"][kind], Value::Null);
         }
-        assert_eq!(value["service"]["sum_ms"], Value::Null);
         assert!(value["rates"]["queries_per_s"].is_number());
         assert!(validator.is_valid(&value));
     }

@@ -16,7 +16,7 @@ pub struct Step {
     /// Events per second relative to the first step.
     pub throughput_ratio: Option<f64>,
     /// Mean latency; of response times in an open loop.
-    pub mean_ms: f64,
+    pub mean_ms: Option<f64>,
     /// Mean latency relative to the first step.
     pub latency_ratio: Option<f64>,
     /// 99th percentile, if there are enough samples.
@@ -106,7 +106,7 @@ fn against_the_first(mut steps: Vec<Step>) -> Vec<Step> {
     let ratio = |value: f64, base: f64| (base > 0.0).then(|| value / base);
     for step in &mut steps {
         step.throughput_ratio = base.and_then(|(rate, _)| ratio(step.events_per_s, rate));
-        step.latency_ratio = base.and_then(|(_, mean_ms)| ratio(step.mean_ms, mean_ms));
+        step.latency_ratio = base.and_then(|(_, mean_ms)| ratio(step.mean_ms?, mean_ms?));
     }
     steps
 }
@@ -115,9 +115,9 @@ fn against_the_first(mut steps: Vec<Step>) -> Vec<Step> {
 /// deterministic rules of thumb for probabilistic problems in computer communications", 1979): up
 /// to it throughput grows faster than latency, beyond it latency grows faster.
 fn knee(steps: &[Step]) -> Option<usize> {
-    let power = |step: &Step| match step.mean_ms > 0.0 {
-        true => step.events_per_s / step.mean_ms,
-        false => 0.0,
+    let power = |step: &Step| {
+        let mean_ms = step.mean_ms.filter(|ms| *ms > 0.0);
+        mean_ms.map_or(0.0, |ms| step.events_per_s / ms)
     };
     let mut best: Option<(usize, f64)> = None;
     for (index, step) in steps.iter().enumerate() {
@@ -140,7 +140,7 @@ pub(crate) mod tests {
             let mut run = samples::good();
             let rate = f64::from((*sessions).min(workers)) * 1000.0;
             run.rates.events_per_s = rate;
-            run.service.mean_ms = f64::from(*sessions) / rate * 1e3;
+            run.service.mean_ms = Some(f64::from(*sessions) / rate * 1e3);
             if let Some(drive) = &mut run.drive {
                 drive.sessions = *sessions;
             }
@@ -177,7 +177,7 @@ pub(crate) mod tests {
         let mut silent = ladder(4, &[1, 2]);
         for run in &mut silent {
             run.rates.events_per_s = 0.0;
-            run.service.mean_ms = 0.0;
+            run.service.mean_ms = None;
         }
         let saturation = Saturation::of(&silent);
         assert_eq!(saturation.knee, None);

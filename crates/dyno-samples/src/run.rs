@@ -150,10 +150,10 @@ pub fn scale(latency: &mut LatencySummary, factor: f64) {
         &mut latency.mean_ms,
         &mut latency.max_ms,
         &mut latency.sum_ms,
+        &mut latency.stddev_ms,
     ] {
-        *ms *= factor;
+        *ms = ms.map(|ms| ms * factor);
     }
-    latency.stddev_ms = latency.stddev_ms.map(|ms| ms * factor);
     for percentile in &mut latency.percentiles {
         percentile.value_ms = percentile.value_ms.map(|ms| ms * factor);
     }
@@ -379,8 +379,8 @@ fn summary(head: &RunHead, total: &Span, totals: Counters, measured_s: f64) -> R
             events_stddev: 1.0,
             time_mean_s: measured_s,
             time_stddev_s: 0.01,
-            events_min: events as u64,
-            events_max: events as u64 + 2,
+            events_min: Some(events as u64),
+            events_max: Some(events as u64 + 2),
         }),
         client: Some(ClientCost {
             user_s: 3.0,
@@ -399,10 +399,10 @@ fn summary(head: &RunHead, total: &Span, totals: Counters, measured_s: f64) -> R
 fn latency(total: &Span) -> LatencySummary {
     LatencySummary {
         count: total.count,
-        min_ms: total.service_ns_min as f64 / 1e6,
-        mean_ms: total.service_ns_sum as f64 / 1e6 / (total.count as f64).max(1.0),
-        max_ms: total.service_ns_max as f64 / 1e6,
-        sum_ms: total.service_ns_sum as f64 / 1e6,
+        min_ms: Some(total.service_ns_min as f64 / 1e6),
+        mean_ms: Some(total.service_ns_sum as f64 / 1e6 / (total.count as f64).max(1.0)),
+        max_ms: Some(total.service_ns_max as f64 / 1e6),
+        sum_ms: Some(total.service_ns_sum as f64 / 1e6),
         stddev_ms: Some(total.service.stdev() / 1e6),
         percentiles: percentiles(&total.service),
         buckets: Vec::new(),

@@ -79,6 +79,9 @@ fn errors(view: &View) -> CheckResult {
     if attempts == 0 {
         return CheckResult::not_checked("Nothing was attempted.");
     }
+    if let Some(why) = view.run.not_observed("errors").filter(|_| errors == 0) {
+        return CheckResult::not_checked(text::sentence(why));
+    }
     // An event may have several errors.
     let share = (errors as f64 / attempts as f64 * 100.0).min(100.0);
     let all = totals.events.saturating_add(not_done).max(1);

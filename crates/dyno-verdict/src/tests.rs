@@ -188,8 +188,8 @@ mod odd {
             20..=21 => {
                 if let Some(summary) = &mut run.summary {
                     summary.measured_s = if byte < 60 { value } else { summary.measured_s };
-                    summary.service.mean_ms = value;
-                    summary.service.sum_ms = VALUES[byte / 8 % VALUES.len()];
+                    summary.service.mean_ms = Some(value);
+                    summary.service.sum_ms = Some(VALUES[byte / 8 % VALUES.len()]);
                     summary.rates.events_per_s = value;
                     if let Some(fairness) = &mut summary.fairness {
                         fairness.events_mean = value;

@@ -6,13 +6,13 @@ fn run() -> RunSummary {
     RunSummary {
         rates: Rates {
             events_per_s: 999.5,
-            queries_per_s: 20_000.0,
+            queries_per_s: Some(20_000.0),
             ..Rates::default()
         },
         service: LatencySummary {
             count: 1000,
-            mean_ms: 8.0,
-            max_ms: 60.0,
+            mean_ms: Some(8.0),
+            max_ms: Some(60.0),
             percentiles: vec![
                 Percentile {
                     percent: 99.0,

@@ -24,7 +24,7 @@ pub(super) fn merged(all: &[Latency]) -> Merged {
         .iter()
         .fold(0_u64, |sum, one| sum.saturating_add(one.count));
     let sum_ns: f64 = all.iter().map(|one| one.mean * one.count as f64).sum();
-    let ms = |ns: Option<f64>| ns.unwrap_or(0.0) / NS_PER_MS;
+    let ms = |ns: Option<f64>| ns.map(|ns| ns / NS_PER_MS);
     let mut summary = match &latencies {
         Some(latencies) => summarize::service(latencies, &PERCENTS),
         None => LatencySummary::default(),
@@ -33,7 +33,7 @@ pub(super) fn merged(all: &[Latency]) -> Merged {
     summary.min_ms = ms(all.iter().map(|one| one.min).reduce(f64::min));
     summary.max_ms = ms(all.iter().map(|one| one.max).reduce(f64::max));
     summary.mean_ms = ms((count > 0).then(|| sum_ns / count as f64));
-    summary.sum_ms = sum_ns / NS_PER_MS;
+    summary.sum_ms = ms((count > 0).then_some(sum_ns));
     if let [one] = all.as_slice() {
         summary.stddev_ms = Some(one.stddev / NS_PER_MS);
         if !one.percentile.is_empty() {

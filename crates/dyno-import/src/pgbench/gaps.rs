@@ -66,11 +66,11 @@ fn of_latencies(output: &Output, run: &RunRecord, single: bool, sums: &Sums, gap
     let log = "only pgbench's option --log writes single latencies; without it only the mean and \
                standard deviation are known";
     let service = run.summary.as_ref().map(|summary| &summary.service);
-    let extremes = service.is_some_and(|service| service.longest_ms().is_some());
+    let extremes = service.is_some_and(|service| service.max_ms.is_some());
     for what in ["service.min_ms", "service.max_ms"] {
         gaps.add(!extremes, what, log);
     }
-    let mean = service.is_some_and(|service| service.count > 0);
+    let mean = service.is_some_and(|service| service.mean_ms.is_some());
     gaps.add(!mean, "service.mean_ms", "the log has no latency");
     for what in ["service.percentiles", "service.buckets"] {
         gaps.add(!single, what, log);

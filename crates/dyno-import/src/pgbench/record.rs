@@ -276,11 +276,16 @@ fn intervals(output: &Output, started: Option<f64>) -> Vec<IntervalSummary> {
 fn series(output: &Output, started: Option<f64>) -> Vec<Series> {
     type Pick = fn(&Point) -> Option<f64>;
     let kinds: [(&str, &str, &str, Pick); 4] = [
-        (names::IMPORT_LATENCY_MEAN, "ms", "lat", |p| p.latency_ms),
-        (names::IMPORT_LATENCY_STDDEV, "ms", "stddev", |p| {
-            p.stddev_ms
+        // Without a transaction pgbench prints zeros.
+        (names::IMPORT_LATENCY_MEAN, "ms", "lat", |p| {
+            p.latency_ms.filter(|_| p.tps > 0.0)
         }),
-        (names::IMPORT_LAG_MEAN, "ms", "lag", |p| p.lag_ms),
+        (names::IMPORT_LATENCY_STDDEV, "ms", "stddev", |p| {
+            p.stddev_ms.filter(|_| p.tps > 0.0)
+        }),
+        (names::IMPORT_LAG_MEAN, "ms", "lag", |p| {
+            p.lag_ms.filter(|_| p.tps > 0.0)
+        }),
         (names::IMPORT_SKIPPED, "count", "skipped", |p| {
             p.skipped.map(|count| count as f64)
         }),
@@ -390,7 +395,7 @@ fn summary(
     let mut summary = runs::summary(run, started, measured_s);
     summary.rates = Rates {
         events_per_s: tps,
-        errors_per_s: totals.errors as f64 / measured_s,
+        errors_per_s: Some(totals.errors as f64 / measured_s),
         ..Rates::default()
     };
     summary.totals = totals;

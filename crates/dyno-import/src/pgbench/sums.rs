@@ -118,15 +118,15 @@ impl Sums {
         let latency = all.latency();
         let throttled = self.throttled();
         if output.processed.is_none() {
-            match throttled {
-                true => {
-                    let lag_ms = all.lag_us.unwrap_or(0.0) / all.count as f64 / US_PER_MS;
-                    let own_ms = (latency.mean_ms - lag_ms).max(0.0);
-                    summary.service = runs::mean_only(all.count, own_ms, None);
-                    summary.response = Some(latency);
-                }
-                false => summary.service = latency,
+            if !throttled {
+                summary.service = latency;
+                return;
             }
+            let lag_ms = all.lag_us.unwrap_or(0.0) / all.count as f64 / US_PER_MS;
+            if let Some(mean_ms) = latency.mean_ms {
+                summary.service = runs::mean_only(all.count, (mean_ms - lag_ms).max(0.0), None);
+            }
+            summary.response = Some(latency);
             return;
         }
         // A file of the log may be missing.
@@ -147,7 +147,7 @@ impl Sums {
         type Pick = fn(&Sum) -> Option<f64>;
         let picks: [(&str, &str, &str, Pick); 7] = [
             (names::IMPORT_LATENCY_MEAN, "ms", "sum_latency", |sum| {
-                sum.of_done(sum.latency().mean_ms)
+                sum.of_done(sum.latency().mean_ms?)
             }),
             (names::IMPORT_LATENCY_STDDEV, "ms", "sum_latency_2", |sum| {
                 sum.of_done(sum.latency().stddev_ms?)
@@ -235,8 +235,8 @@ impl Sum {
         let mean_us = self.latency_us / count;
         let variance = (self.latency_us_squared / count - mean_us * mean_us).max(0.0);
         LatencySummary {
-            min_ms: self.min_us / US_PER_MS,
-            max_ms: self.max_us / US_PER_MS,
+            min_ms: Some(self.min_us / US_PER_MS),
+            max_ms: Some(self.max_us / US_PER_MS),
             ..runs::mean_only(
                 self.count,
                 mean_us / US_PER_MS,

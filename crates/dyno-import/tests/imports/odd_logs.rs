@@ -99,7 +99,7 @@ fn ignores_a_sysbench_report_cut_within_a_figure() {
     let last = whole.trim_end().strip_suffix("0.00").unwrap();
     let run = one(Tool::Sysbench, last);
     assert_eq!(run.fact("import.contradictions"), None);
-    assert_eq!(run.summary.unwrap().service.mean_ms, 5.7);
+    assert_eq!(run.summary.unwrap().service.mean_ms, Some(5.7));
     // A complete report without a line feed is complete.
     let run = one(Tool::Sysbench, whole.trim_end());
     assert_eq!(run.fact(names::IMPORT_CUT_OFF), None);
@@ -268,7 +268,7 @@ fn other_text_within_a_figure_of_pgbench_is_named() {
         1
     );
     let service = &imported.runs[0].summary.as_ref().unwrap().service;
-    assert_eq!((service.mean_ms, service.stddev_ms), (7.499, None));
+    assert_eq!((service.mean_ms, service.stddev_ms), (Some(7.499), None));
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn latency_excludes_the_connection_time_of_each_transaction() {
          tps = 461.5 (including reconnection times)\n"
     );
     let run = one(Tool::Pgbench, &text);
-    assert_eq!(run.summary.as_ref().unwrap().service.mean_ms, 0.5);
+    assert_eq!(run.summary.as_ref().unwrap().service.mean_ms, Some(0.5));
     let figure = |name: &str| {
         let summary = run.summary.as_ref().unwrap();
         summary
@@ -391,7 +391,7 @@ fn sums_alone_show_all_that_they_contain() {
     let service = &summary.service;
     assert_eq!(
         (service.mean_ms, service.min_ms, service.max_ms),
-        (0.25, 0.04, 1.8)
+        (Some(0.25), Some(0.04), Some(1.8))
     );
     assert_eq!((service.count, service.percentiles.len()), (5700, 0));
     for what in [
@@ -429,7 +429,7 @@ fn times_of_zero_are_left_out_of_latencies() {
     let imported = read(Tool::Pgbench, &rows.collect::<String>());
     let run = &imported.runs[0];
     let service = &run.summary.as_ref().unwrap().service;
-    assert_eq!((service.count, service.min_ms), (320, 0.101));
+    assert_eq!((service.count, service.min_ms), (320, Some(0.101)));
     assert_eq!(run.summary.as_ref().unwrap().totals.events, 400);
     assert_eq!(run.fact("import.untimed"), Some("80"));
     assert_eq!(

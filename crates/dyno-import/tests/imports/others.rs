@@ -97,7 +97,10 @@ fn pgbench_with_single_transactions() {
             nearest(service.clone(), percent)
         );
     }
-    assert_eq!(took.max_ms, *response.iter().max().unwrap() as f64 / 1e3);
+    assert_eq!(
+        took.max_ms,
+        response.iter().max().map(|us| *us as f64 / 1e3)
+    );
     // The requested rate is not printed.
     let drive = run.head.drive.as_ref().unwrap();
     assert_eq!((drive.sessions, drive.open_loop), (2, None));
@@ -125,10 +128,10 @@ fn pgbench_without_them() {
     assert_eq!(summary.rates.events_per_s, 34_502.218_839);
     assert_eq!(
         (summary.service.mean_ms, summary.service.stddev_ms),
-        (0.057, Some(0.058))
+        (Some(0.057), Some(0.058))
     );
     assert_eq!(
-        (summary.service.longest_ms(), summary.service.shortest_ms()),
+        (summary.service.max_ms, summary.service.min_ms),
         (None, None)
     );
     assert!(unknown(&run, "service.max_ms") && unknown(&run, "service.percentiles"));
@@ -198,7 +201,10 @@ fn groups_of_fio_are_runs() {
     assert_eq!(summary(write).totals.events, 327_328);
     assert_eq!(summary(write).drive.as_ref().unwrap().sessions, 2);
     let sync = operation(write, "sync");
-    assert_eq!((sync.totals.done, sync.service.max_ms), (10_229, 5.350_468));
+    assert_eq!(
+        (sync.totals.done, sync.service.max_ms),
+        (10_229, Some(5.350_468))
+    );
     // Percentiles are those printed, to the nanosecond.
     let p95 = operation(mixed, "read").service.percentiles[1];
     let json: serde_json::Value = serde_json::from_str(text!("fio-jsonplus.json")).unwrap();
@@ -283,7 +289,7 @@ fn hammerdb_with_its_profile() {
     assert_eq!(summary(run).started_unix_s, Some(1_791_368_522.0));
     let drive = summary(run).drive.as_ref().unwrap();
     assert_eq!((drive.sessions, drive.warmup.as_secs()), (8, 120));
-    assert_eq!(operation(run, "neword").service.max_ms, 220.165);
+    assert_eq!(operation(run, "neword").service.max_ms, Some(220.165));
     let counter = &run.series[0];
     assert_eq!(counter.points[0], (10.0, 101_234.0 / 60.0));
     assert!(unknown(run, "service") && unknown(run, "errors"));

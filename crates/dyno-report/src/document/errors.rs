@@ -23,7 +23,7 @@ pub(crate) fn errors(run: &RunSummary) -> Option<Block> {
     text += &format!(
         ", of which {} were ignored ({} /s)",
         thousands(run.totals.errors),
-        rate(run.rates.errors_per_s)
+        rate(run.rates.errors_per_s.unwrap_or_default())
     );
     if run.totals.retries > 0 {
         text += &format!(
@@ -98,7 +98,7 @@ pub(crate) fn interruptions(run: &RunSummary) -> Vec<Block> {
         rows.push(Block::row("connects", Ink::Warning, text));
     }
     if totals.reconnects > 0 {
-        let per_s = rate(run.rates.reconnects_per_s);
+        let per_s = rate(run.rates.reconnects_per_s.unwrap_or_default());
         let text = format!("{} ({per_s} /s)", thousands(totals.reconnects));
         rows.push(Block::row("reconnects", Ink::Warning, text));
     }

@@ -11,7 +11,7 @@ pub(crate) fn latencies(kinds: &[(&str, &str, &LatencySummary)]) -> Table {
         .text("time", 0, |kind| kind.0.to_owned())
         .text("measured", PAGE, |kind| kind.1.to_owned())
         .figure("events", PAGE, |kind| Value::Count(kind.2.count))
-        .figure("min", 0, |kind| kind.2.shortest_ms().map(Value::Ms))
+        .figure("min", 0, |kind| kind.2.min_ms.map(Value::Ms))
         .mean(0, of);
     for one in kinds.iter().take(1).flat_map(|kind| &kind.2.percentiles) {
         columns = columns.percentile(one.percent, 0, of);

@@ -178,8 +178,9 @@ fn ends(operation: &OperationSummary) -> Vec<String> {
             if totals.retries == 1 { "y" } else { "ies" },
             thousands(totals.retried + totals.given_up)
         );
-        if let Some(first) = &operation.first_tries {
-            text += &format!(" whose first try took {}", latency(first.mean_ms));
+        let first = operation.first_tries.as_ref();
+        if let Some(mean_ms) = first.and_then(|first| first.mean_ms) {
+            text += &format!(" whose first try took {}", latency(mean_ms));
         }
         ends.push(text);
     }

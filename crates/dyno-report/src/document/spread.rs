@@ -31,10 +31,10 @@ pub(crate) fn uneven(run: &RunSummary) -> Option<Block> {
 
 fn events(run: &RunSummary, fairness: &Fairness) -> Block {
     // Other tools print only the mean and the deviation.
-    let ends = match fairness.events_max {
-        0 => String::new(),
-        max => format!("{} to {} ", thousands(fairness.events_min), thousands(max)),
-    };
+    let ends = fairness.events_min.zip(fairness.events_max);
+    let ends = ends.map_or_else(String::new, |(min, max)| {
+        format!("{} to {} ", thousands(min), thousands(max))
+    });
     let (ink, lead) = match is_uneven(run, fairness) {
         true => (Ink::Warning, "uneven: "),
         false => (Ink::Plain, ""),
@@ -55,7 +55,7 @@ fn is_uneven(run: &RunSummary, fairness: &Fairness) -> bool {
     run.drive.as_ref().is_some_and(alike)
         && fairness.events_mean >= 30.0
         && (fairness.events_stddev > fairness.events_mean / 3.0
-            || fairness.events_min == 0 && fairness.events_max > 0)
+            || fairness.events_min == Some(0) && fairness.events_max > Some(0))
 }
 
 /// A row for each endpoint.

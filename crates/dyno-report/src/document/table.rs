@@ -237,10 +237,7 @@ impl<R> Columns<'_, R> {
 
     /// The mean of latencies.
     pub(crate) fn mean(self, rank: usize, of: fn(&R) -> &LatencySummary) -> Self {
-        self.figure("mean", rank, |row| {
-            let all = of(row);
-            (all.count > 0).then_some(Value::Ms(all.mean_ms))
-        })
+        self.figure("mean", rank, |row| of(row).mean_ms.map(Value::Ms))
     }
 
     /// A percentile of latencies.
@@ -257,7 +254,7 @@ impl<R> Columns<'_, R> {
 
     /// The longest latency.
     pub(crate) fn longest(self, rank: usize, of: fn(&R) -> &LatencySummary) -> Self {
-        self.figure("max", rank, |row| of(row).longest_ms().map(Value::Ms))
+        self.figure("max", rank, |row| of(row).max_ms.map(Value::Ms))
     }
 
     /// Prints the rows' names as labels, and figures with at least this width.

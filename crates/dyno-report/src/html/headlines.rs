@@ -64,8 +64,7 @@ fn rate(view: &View<'_>) -> Headline<'static> {
         ));
     }
     if let Some(summary) = &view.run.summary {
-        let queries = summary.rates.queries_per_s;
-        if queries > 0.0 || view.run.not_observed("counters.queries").is_none() {
+        if let Some(queries) = summary.rates.queries_per_s {
             detail.push(format!("{} queries/s", figures::significant(queries)));
         }
         if let Some(open) = &summary.open_loop {
@@ -106,15 +105,14 @@ fn latency(view: &View<'_>) -> Headline<'static> {
     let carried = |p: &&Percentile| p.value_ms.is_some() && p.percent <= most;
     let best = latency.percentiles.iter().filter(carried);
     let best = best.max_by(|a, b| a.percent.total_cmp(&b.percent));
-    let (unit, ms) = match best {
-        Some(p) => (
-            format!("p{}", number::plain(p.percent)),
-            p.value_ms.unwrap_or(f64::NAN),
-        ),
-        None => ("mean".to_owned(), latency.mean_ms),
+    let shown = match best {
+        Some(p) => Some(format!("p{}", number::plain(p.percent))).zip(p.value_ms),
+        None => Some("mean".to_owned()).zip(latency.mean_ms),
     };
-    headline.value = number::latency(ms);
-    headline.unit = unit;
+    if let Some((unit, ms)) = shown {
+        headline.value = number::latency(ms);
+        headline.unit = unit;
+    }
     headline.detail = spread(latency, best.map(|p| p.percent));
     headline
 }
@@ -129,7 +127,7 @@ fn spread(latency: &LatencySummary, but: Option<f64>) -> String {
             format!("p{} {value}", number::plain(p.percent))
         })
         .collect();
-    if let Some(ms) = latency.longest_ms() {
+    if let Some(ms) = latency.max_ms {
         parts.push(format!("max {}", number::latency(ms)));
     }
     parts.join(" · ")

@@ -115,8 +115,8 @@ impl<'a> Grid<'a> {
                     continue;
                 }
                 let figures = |looks: Option<&LatencySummary>| {
-                    let seconds = |ms: fn(&LatencySummary) -> f64| {
-                        Cell::number(looks.map(|looks| ms(looks) / 1e3))
+                    let seconds = |ms: fn(&LatencySummary) -> Option<f64>| {
+                        Cell::number(looks.and_then(|looks| Some(ms(looks)? / 1e3)))
                     };
                     let count = looks.map_or(0, |looks| looks.count);
                     [
@@ -282,7 +282,7 @@ fn bucket_cells(run: &RunRecord, operation: &OperationSummary) -> Vec<Cell> {
         count => share(count as f64 / all * 100.0),
     };
     let mut cells: Vec<Cell> = counts.iter().map(share).collect();
-    cells.push(Cell::number(Some(latencies(operation).max_ms / 1e3)));
+    cells.push(Cell::number(latencies(operation).max_ms.map(|ms| ms / 1e3)));
     cells
 }
 

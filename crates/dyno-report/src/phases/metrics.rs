@@ -221,7 +221,7 @@ impl<'a> Phase<'a> {
     /// The longest event in seconds, from the scheduled start in an open loop.
     fn longest_s(&self) -> Option<f64> {
         let summary = self.run.summary.as_ref()?;
-        Some(summary.latency().max_ms / 1e3)
+        Some(summary.latency().max_ms? / 1e3)
     }
 
     /// The figures, with the headings of their columns.

@@ -284,7 +284,7 @@ impl<'a> Grid<'a> {
         let rows = self.cells(|row, name| {
             let phase = self.phase(row, name);
             let looks = phase.and_then(|phase| phase.operation("min_key_first"));
-            Cell::number(looks.map(|looks| looks.max_ms / 1e3))
+            Cell::number(looks.and_then(|looks| Some(looks.max_ms? / 1e3)))
         });
         self.table(
             "The first look for the lowest key, longest of all clients, in seconds",

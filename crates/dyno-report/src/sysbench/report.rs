@@ -141,8 +141,8 @@ mod tests {
             events_stddev: 10.0,
             time_mean_s: 1.004,
             time_stddev_s: 0.0,
-            events_min: 342,
-            events_max: 362,
+            events_min: Some(342),
+            events_max: Some(362),
         }
     }
 

@@ -128,11 +128,8 @@ fn figures(run: &RunSummary, page: &mut Page) {
         events += &format!(" {precision}");
     }
     let mut rates = vec![(Ink::Strong, events)];
-    if run.totals.queries() > 0 {
-        rates.push((
-            Ink::Strong,
-            format!("{} q/s", rate(run.rates.queries_per_s)),
-        ));
+    if let Some(queries) = run.rates.queries_per_s.filter(|queries| *queries > 0.0) {
+        rates.push((Ink::Strong, format!("{} q/s", rate(queries))));
     }
     rates.extend(run.open_loop.as_ref().map(|open| {
         let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog != Some(0);
@@ -205,15 +202,13 @@ fn percentiles(summary: &LatencySummary) -> Vec<(Ink, String)> {
         Some((format!("p{}", plain(p.percent)), value))
     });
     let mut all: Vec<(String, String)> = carried.collect();
-    if all.is_empty() {
-        all.push(("mean".to_owned(), number::latency(summary.mean_ms)));
-    }
-    if let Some(ms) = summary.longest_ms() {
-        all.push(("max".to_owned(), number::latency(ms)));
+    let mean = summary.mean_ms.filter(|_| all.is_empty());
+    for (name, ms) in [("mean", mean), ("max", summary.max_ms)] {
+        all.extend(ms.map(|ms| (name.to_owned(), number::latency(ms))));
     }
     let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
     let alike = all.windows(2).all(|two| unit(&two[0].1) == unit(&two[1].1));
-    let last = all.len() - 1;
+    let last = all.len().saturating_sub(1);
     let cell = |(index, (name, value)): (usize, (String, String))| {
         let bare = value
             .rsplit_once(' ')

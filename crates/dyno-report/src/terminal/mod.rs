@@ -348,7 +348,7 @@ mod tests {
             for mut run in SAMPLES.iter().cloned() {
                 run.measured_s = figures[0];
                 run.rates.events_per_s = figures[1];
-                run.service.min_ms = figures[2];
+                run.service.min_ms = Some(figures[2]);
                 run.service.count = counts[0];
                 run.service.percentiles[0].percent = figures[3];
                 run.service.percentiles[1].value_ms = Some(figures[4]);

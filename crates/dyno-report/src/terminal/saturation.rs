@@ -22,7 +22,10 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
             (ink(step), Value::Rate(step.events_per_s))
         })
         .figure("gain", 0, |step| times(step.throughput_ratio))
-        .figure("mean", 0, |step| (ink(step), Value::Ms(step.mean_ms)))
+        .figure("mean", 0, |step| {
+            let mean = step.mean_ms.map_or(Value::Missing, Value::Ms);
+            (ink(step), mean)
+        })
         .figure("slower", 0, |step| times(step.latency_ratio))
         .figure("p99", 0, |step| step.p99_ms.map(Value::Ms))
         .word("verdict", 0, |step| step.verdict)
@@ -59,23 +62,26 @@ fn knee(found: &Saturation) -> String {
     else {
         return "unknown: it takes two steps with finished events".to_owned();
     };
+    // A step without a mean has no power.
+    let mean_ms = at.mean_ms.unwrap_or(f64::NAN);
     let head = format!(
         "{}: {} events/s at {} on average",
         sessions(at.sessions),
         rate(at.events_per_s),
-        latency(at.mean_ms)
+        latency(mean_ms)
     );
-    match steps.get(place + 1) {
+    let next = steps.get(place + 1);
+    match next.and_then(|next| Some((next, next.mean_ms?))) {
         None => format!(
             "not reached: throughput still grows more than latency up to {head}. A longer \
              --ladder would find it."
         ),
-        Some(next) => format!(
+        Some((next, next_ms)) => format!(
             "{head}, the most throughput for its latency. {} reach {} times the throughput at {} \
              times the latency.",
             sessions(next.sessions),
             two_digits(next.events_per_s / at.events_per_s),
-            two_digits(next.mean_ms / at.mean_ms),
+            two_digits(next_ms / mean_ms),
         ),
     }
 }

@@ -98,12 +98,12 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
             false => "for an unknown time".to_owned(),
         },
     )];
-    if totals.queries() > 0 {
+    if let Some(queries) = rates.queries_per_s.filter(|queries| *queries > 0.0) {
         let mut all = thousands(totals.queries()) + " in all";
         if !unknown(KINDS_UNKNOWN) {
             all += &kinds(totals);
         }
-        rows.push(("queries", rates.queries_per_s, all));
+        rows.push(("queries", queries, all));
     }
     let figures: Vec<String> = rows.iter().map(|row| rate(row.1)).collect();
     let width = figures.iter().map(|f| columns(f)).max().unwrap_or(0);

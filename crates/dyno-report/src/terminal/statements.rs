@@ -148,7 +148,7 @@ mod tests {
             time_share: share,
             latency: LatencySummary {
                 count: if errors > 0 { 10_000 } else { 36_849 },
-                mean_ms: 0.231,
+                mean_ms: Some(0.231),
                 percentiles: values::percentiles(&known),
                 ..LatencySummary::default()
             },

@@ -129,7 +129,6 @@ pub(super) fn write_summary(
     // Counters that an imported log does not contain are NULL.
     let unknown = unknown::counters(&summary.not_observed, Of::Run);
     let known = |name: &str| !unknown.contains(&name);
-    let queries_per_s = known("reads").then_some(summary.rates.queries_per_s);
     let errors = known("errors_seen").then(|| summary.errors_seen());
     connection.execute(
         "UPDATE run SET summary = ?2, started_unix_s = ?3, events = ?4, events_per_s = ?5,
@@ -145,7 +144,7 @@ pub(super) fn write_summary(
             summary.started_unix_s,
             whole(summary.totals.events),
             summary.rates.events_per_s,
-            queries_per_s,
+            summary.rates.queries_per_s,
             errors.map(whole),
             summary.drive.as_ref().map(|drive| drive.sessions),
             latency.percentile_ms(95.0),

@@ -78,13 +78,11 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
                 if unserved == 1 { " was" } else { "s were" }
             ));
         }
-        if let Some(lag) = &open.pacing_lag
-            && lag.count > 0
-            && lag.max_ms > 10.0
+        if let Some(late_ms) = open.pacing_lag.as_ref().and_then(|lag| lag.max_ms)
+            && late_ms > 10.0
         {
             warnings.push(format!(
-                "The load generator started an event {:.1} ms late.",
-                lag.max_ms
+                "The load generator started an event {late_ms:.1} ms late."
             ));
         }
     }
@@ -123,7 +121,7 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     // Nothing should end during a pause.
     let paused = drive.schedule.as_ref().is_some_and(|all| all.min() <= 0.0);
     let rare = rare || paused;
-    let slow = summary.service.mean_ms > nominal_s * 100.0;
+    let slow = summary.service.mean_ms > Some(nominal_s * 100.0);
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(
             "No transaction finished in {silent} of {} intervals: the target hung or was \

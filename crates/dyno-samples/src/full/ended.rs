@@ -27,10 +27,10 @@ fn latency(span: Option<&Span>, response: bool) -> LatencySummary {
     };
     LatencySummary {
         count: histogram.len(),
-        min_ms: ms(histogram.min()),
-        mean_ms: histogram.mean() / 1e6,
-        max_ms: ms(histogram.max()),
-        sum_ms: histogram.mean() / 1e6 * histogram.len() as f64,
+        min_ms: Some(ms(histogram.min())),
+        mean_ms: Some(histogram.mean() / 1e6),
+        max_ms: Some(ms(histogram.max())),
+        sum_ms: Some(histogram.mean() / 1e6 * histogram.len() as f64),
         stddev_ms: Some(histogram.stdev() / 1e6),
         percentiles: values::percentiles(&PERCENTS.map(value)),
         buckets: vec![],
@@ -82,9 +82,9 @@ pub(super) fn head(shape: Shape) -> RunHead {
 fn named() -> Vec<OperationSummary> {
     let latency = LatencySummary {
         count: 90,
-        min_ms: 1.0,
-        mean_ms: 2.0,
-        max_ms: 9.0,
+        min_ms: Some(1.0),
+        mean_ms: Some(2.0),
+        max_ms: Some(9.0),
         percentiles: values::percentiles(&[(95.0, Some(4.0))]),
         ..LatencySummary::default()
     };
@@ -178,8 +178,8 @@ fn fairness(events: u64, measured_s: f64) -> Fairness {
         events_stddev: 312.0,
         time_mean_s: measured_s * 0.99,
         time_stddev_s: 0.4,
-        events_min: (events / 64).saturating_sub(900),
-        events_max: events / 64 + 880,
+        events_min: Some((events / 64).saturating_sub(900)),
+        events_max: Some(events / 64 + 880),
     }
 }
 

@@ -98,10 +98,10 @@ impl Counted {
     fn of_log(self, view: &View) -> Option<f64> {
         let rates = view.summary().filter(|_| view.imported())?.rates;
         let per_s = match self {
-            Self::Events => rates.events_per_s,
+            Self::Events => Some(rates.events_per_s),
             Self::Statements => rates.queries_per_s,
         };
-        Some(per_s).filter(|per_s| per_s.is_finite() && *per_s > 0.0)
+        per_s.filter(|per_s| per_s.is_finite() && *per_s > 0.0)
     }
 }
 

@@ -31,12 +31,12 @@ fn a_rounded_mean_of_a_log_is_not_a_contradiction() {
     run.head.drive = None;
     (own.measured_s, own.elapsed_s) = (2.0027, 2.0027);
     own.totals.events = 142_187;
-    (own.service.mean_ms, own.service.sum_ms) = (0.03, 3986.21);
+    (own.service.mean_ms, own.service.sum_ms) = (Some(0.03), Some(3986.21));
     check(&run, "work-done", Pass);
     // Without the sum the mean may be half a digit lower.
-    run.summary.as_mut().unwrap().service.sum_ms = 0.0;
+    run.summary.as_mut().unwrap().service.sum_ms = None;
     check(&run, "work-done", Pass);
-    run.summary.as_mut().unwrap().service.mean_ms = 0.04;
+    run.summary.as_mut().unwrap().service.mean_ms = Some(0.04);
     let found = check(&run, "work-done", Doubt);
     assert_has(&found.evidence, "more than 2 sessions");
 }

@@ -280,9 +280,8 @@ fn too_fast(view: &View) -> Option<String> {
         return None;
     }
     let totals = view.totals();
-    let service = &view.summary()?.service;
-    let each_us = service.sum_ms * 1e3 / totals.queries() as f64;
-    (service.count > 0 && totals.queries() > 0 && each_us > 0.0 && each_us < STATEMENT_US.value)
+    let each_us = view.summary()?.service.sum_ms? * 1e3 / totals.queries() as f64;
+    (totals.queries() > 0 && each_us > 0.0 && each_us < STATEMENT_US.value)
         .then(|| format!("a statement took {} us on average", text::plain(each_us)))
 }
 
@@ -295,7 +294,7 @@ fn against_little(view: &View) -> Option<String> {
     // Up to the last event that counts: a slow one that ended in the grace period is in the mean,
     // but in no rate.
     let time_s = summary.elapsed_s.max(summary.measured_s);
-    let inside = in_events_ms(view, summary) / 1e3 / time_s;
+    let inside = in_events_ms(view, summary)? / 1e3 / time_s;
     // A log may include events that began in the warm-up.
     let rounds = summary.totals.events as f64 / sessions;
     let bound = sessions * (1.0 + LITTLE.value / 100.0 + 2.0 / rounds.max(1.0));
@@ -312,15 +311,15 @@ fn against_little(view: &View) -> Option<String> {
 }
 
 /// The least total time that sessions spent in events. Logs round means, and rarely print sums.
-fn in_events_ms(view: &View, summary: &RunSummary) -> f64 {
+fn in_events_ms(view: &View, summary: &RunSummary) -> Option<f64> {
     let (service, events) = (&summary.service, summary.totals.events as f64);
     let rounding_ms = match view.run.head.source {
-        Source::Sysbench if service.sum_ms > 0.0 => return service.sum_ms,
+        Source::Sysbench if service.sum_ms.is_some() => return service.sum_ms,
         Source::Sysbench => 0.005,
         Source::Pgbench => 0.0005,
         _ => 0.0,
     };
-    (service.mean_ms - rounding_ms).max(0.0) * events
+    Some((service.mean_ms? - rounding_ms).max(0.0) * events)
 }
 
 fn without_statements(view: &View) -> Option<String> {
@@ -360,11 +359,11 @@ fn outside_events(view: &View) -> Option<String> {
     }
     let sessions = f64::from(drive.sessions);
     let time_s = summary.elapsed_s.max(summary.measured_s);
-    let inside = summary.service.mean_ms / 1e3 * totals.events as f64 / time_s / sessions;
+    let inside = summary.service.mean_ms? / 1e3 * totals.events as f64 / time_s / sessions;
     // Each session may have a truncated event at either end.
     let cut_off = 2.0 * sessions / totals.events as f64;
     let outside = (1.0 - inside - cut_off) * 100.0;
-    (summary.service.count > 0 && outside >= OUTSIDE.value).then(|| {
+    (outside >= OUTSIDE.value).then(|| {
         format!(
             "the sessions spent {} % of their time outside events, which no latency includes",
             text::plain((1.0 - inside) * 100.0)
@@ -392,11 +391,11 @@ fn stated_time(view: &View) -> Option<String> {
 /// The duration of a long event at the end of the time: the maximum, or the mean plus three
 /// standard deviations.
 fn long_event_s(view: &View) -> f64 {
-    let Some(latency) = view.latency().filter(|latency| latency.count > 0) else {
-        return 0.0;
-    };
-    let usual_ms = latency.mean_ms + 3.0 * latency.stddev_ms.unwrap_or(0.0);
-    latency.longest_ms().unwrap_or(usual_ms) / 1e3
+    let long_ms = view.latency().and_then(|latency| {
+        let usual_ms = || Some(latency.mean_ms? + 3.0 * latency.stddev_ms.unwrap_or(0.0));
+        latency.max_ms.or_else(usual_ms)
+    });
+    long_ms.unwrap_or(0.0) / 1e3
 }
 
 /// The number of transactions without a time in a log, and their share in percent.

@@ -160,12 +160,11 @@ impl Spread {
             return None;
         }
         let variation = fairness.events_stddev / fairness.events_mean;
-        let known = fairness.events_max > 0;
         Some(Self {
             sessions: view.drive().map_or(1, |drive| drive.sessions) as usize,
             mean: fairness.events_mean,
-            fewest: known.then_some(fairness.events_min),
-            most: known.then_some(fairness.events_max),
+            fewest: fairness.events_min,
+            most: fairness.events_max,
             deviation: fairness.events_stddev,
             index: 1.0 / (1.0 + variation * variation),
         })

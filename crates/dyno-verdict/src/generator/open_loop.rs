@@ -93,15 +93,17 @@ fn schedule_lag(view: &View) -> CheckResult {
         Err(why) => return CheckResult::not_checked(why),
     };
     let response = view.summary().and_then(|summary| summary.response.as_ref());
-    let response = response.filter(|response| response.count > 0 && response.mean_ms > 0.0);
-    let lag = open.pacing_lag.as_ref().filter(|lag| lag.count > 0);
-    let (Some(response), Some(lag)) = (response, lag) else {
+    let lag = open.pacing_lag.as_ref();
+    let known = response.zip(lag).and_then(|(response, lag)| {
+        let sum_ms = response.sum_ms.filter(|ms| *ms > 0.0)?;
+        Some((response, lag, lag.mean_ms?, lag.sum_ms? / sum_ms * 100.0))
+    });
+    let Some((response, lag, mean_ms, mean_share)) = known else {
         return CheckResult::not_checked("No lag or no response time was recorded.");
     };
     // Only events that found a free session have a lag; the others waited for a session.
-    let mean_share = lag.sum_ms / response.sum_ms * 100.0;
     let worst = worst_percentile(lag, response);
-    let long = lag.mean_ms >= LAG_MS.value;
+    let long = mean_ms >= LAG_MS.value;
     let tail = worst.is_some_and(|(_, lag_ms, share)| {
         share >= LAG_PERCENTILE.value && lag_ms >= LAG_TAIL_MS.value
     });
@@ -124,13 +126,13 @@ fn schedule_lag(view: &View) -> CheckResult {
         format!(
             "The generator started events {} late on average, {} % of the mean response \
              time{percentile}.",
-            text::ms(lag.mean_ms),
+            text::ms(mean_ms),
             text::plain(mean_share)
         ),
         "Give the generator dedicated CPUs, or more --workers; look at the waits for a CPU in \
          client-cpu.",
     )
-    .with("mean lag", lag.mean_ms, "ms")
+    .with("mean lag", mean_ms, "ms")
     .with("lag in the mean response time", mean_share, "percent")
     .with_some(
         "worst share of a percentile",
@@ -154,9 +156,12 @@ fn worst_percentile(lag: &LatencySummary, response: &LatencySummary) -> Option<(
 /// Whether the generator began events late although a session was free: lag is recorded only then.
 fn generator_is_late(open: &OpenLoopSummary, view: &View) -> bool {
     let response = view.summary().and_then(|summary| summary.response.as_ref());
-    let lag = open.pacing_lag.as_ref().filter(|lag| lag.count > 0);
-    response.zip(lag).is_some_and(|(response, lag)| {
-        lag.mean_ms >= LAG_MS.value && lag.sum_ms >= response.sum_ms * LAG_REFUSE.value / 100.0
+    let sums = || {
+        let lag = open.pacing_lag.as_ref()?;
+        Some((lag.mean_ms?, lag.sum_ms?, response?.sum_ms?))
+    };
+    sums().is_some_and(|(mean_ms, lag_ms, response_ms)| {
+        mean_ms >= LAG_MS.value && lag_ms >= response_ms * LAG_REFUSE.value / 100.0
     })
 }
 

@@ -191,7 +191,7 @@ fn reports_tables_stored_differently(place: &ShapesServer, alter: &str, expected
     altered.caught("moved-settings", "doubt", &expected);
 }
 
-fn compares_settings_with_expectations(place: &Place) {
+fn compares_settings_with_expectations(place: &ShapesServer) {
     let line = format!("{SHAPES} --target {} -c 2 -t 1s --warmup 0", place.url);
     let name = "innodb_flush_log_at_trx_commit";
     let kept = judged(&format!(
@@ -215,7 +215,7 @@ fn of(server: &Server, setting: &str) -> String {
     server.query_one(None, &format!("SELECT @@GLOBAL.{setting}"))
 }
 
-fn a_value_that_an_observer_may_not_read_does_not_pass(place: &Place) {
+fn a_value_that_an_observer_may_not_read_does_not_pass(place: &ShapesServer) {
     place.execute(&[
         "CREATE USER plain@'127.0.0.1'",
         "GRANT ALL ON verdict.* TO plain@'127.0.0.1'",

@@ -19,9 +19,9 @@ fn titled(sequences: &[Sequence], title: &str) -> Table {
 fn operation(name: &str, times: u64, longest_ms: f64) -> OperationSummary {
     let service = LatencySummary {
         count: times,
-        mean_ms: longest_ms / 2.0,
-        max_ms: longest_ms,
-        sum_ms: longest_ms / 2.0 * times as f64,
+        mean_ms: Some(longest_ms / 2.0),
+        max_ms: Some(longest_ms),
+        sum_ms: Some(longest_ms / 2.0 * times as f64),
         ..LatencySummary::default()
     };
     values::operation(name, 1.0, service)

@@ -159,7 +159,7 @@ fn events(run: &RunSummary) -> Option<String> {
 }
 
 fn queries(run: &RunSummary) -> Option<f64> {
-    (run.totals.queries() > 0).then_some(run.rates.queries_per_s)
+    run.rates.queries_per_s.filter(|queries| *queries > 0.0)
 }
 
 /// The latencies that users would see.

@@ -139,7 +139,7 @@ pub(crate) fn summary() -> RunSummary {
         intervals: vec![interval(1)],
         ..values::summary(&head(""), 3.0, totals)
     };
-    summary.rates.queries_per_s = 35.0;
+    summary.rates.queries_per_s = Some(35.0);
     summary
 }
 

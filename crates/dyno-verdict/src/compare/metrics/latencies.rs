@@ -1,7 +1,6 @@
 //! Latencies of both sides: percentiles from merged distributions, never averaged.
 
 use dyno_core::record::{Operation, Span};
-use dyno_core::summary::LatencySummary;
 use hdrhistogram::Histogram;
 
 use super::{BACKLOG, LATE, Row, series};
@@ -209,16 +208,14 @@ fn shares<'a>(
 
 /// The mean latency of all runs: sum over count.
 fn mean(views: &[View]) -> Option<Estimate> {
-    let summaries: Vec<&LatencySummary> = views
-        .iter()
-        .filter_map(View::latency)
-        .filter(|latency| latency.count > 0)
-        .collect();
-    if summaries.len() != views.len() {
-        return None;
-    }
-    let sum: f64 = summaries.iter().map(|latency| latency.sum_ms).sum();
-    let count: f64 = summaries.iter().map(|latency| latency.count as f64).sum();
+    let known = |view: &View| {
+        let latency = view.latency()?;
+        let (mean_ms, count) = (latency.mean_ms?, latency.count as f64);
+        Some((mean_ms, latency.sum_ms.unwrap_or(mean_ms * count), count))
+    };
+    let summaries: Vec<(f64, f64, f64)> = views.iter().map(known).collect::<Option<_>>()?;
+    let sum: f64 = summaries.iter().map(|(_, sum_ms, _)| sum_ms).sum();
+    let count: f64 = summaries.iter().map(|(.., count)| count).sum();
     let per_second = views.iter().flat_map(|view| {
         distribution(view).map_or_else(Vec::new, |(_, spans)| {
             spans.iter().map(|span| span_mean(span)).collect()
@@ -230,7 +227,7 @@ fn mean(views: &[View]) -> Option<Estimate> {
     let (ratio, usual) = (sums / counts, counts / per_second.len() as f64);
     Some(Estimate {
         value: sum / count,
-        runs: summaries.iter().map(|latency| latency.mean_ms).collect(),
+        runs: summaries.iter().map(|(mean_ms, ..)| *mean_ms).collect(),
         within: series(
             per_second
                 .iter()
@@ -259,7 +256,7 @@ fn printed(views: &[View], percent: f64) -> Option<Estimate> {
 fn maximum(views: &[View]) -> Option<Estimate> {
     let all = views.iter().filter_map(View::latency);
     single(
-        all.map(|latency| latency.longest_ms())
+        all.map(|latency| latency.max_ms)
             .reduce(|a, b| Some(a?.max(b?)))??,
     )
 }

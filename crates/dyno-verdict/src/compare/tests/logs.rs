@@ -45,7 +45,7 @@ fn the_rate_of_a_log_is_its_printed_total() {
     let mut log = samples::imported();
     // A slow end is in the total, but in no whole second.
     let rates = &mut log.summary.as_mut().unwrap().rates;
-    (rates.events_per_s, rates.queries_per_s) = (398.0, 7_960.0);
+    (rates.events_per_s, rates.queries_per_s) = (398.0, Some(7_960.0));
     let found = compare(&[&log], &[&log], &CompareOptions::default()).unwrap();
     let value = |name: &str| found.metrics.iter().find(|one| one.is_called(name))?.new;
     assert_eq!(found.base.mean_per_s, Some(398.0));
