@@ -297,12 +297,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_zero_and_not_the_sentinel() {
+    fn latencies_without_an_event_are_unknown() {
         let latencies = Latencies::default();
         let summary = service(&latencies, &[50.0]);
         assert_eq!(
             (summary.count, summary.min_ms, summary.max_ms),
-            (0, 0.0, 0.0)
+            (0, None, None)
         );
         assert_eq!(summary.mean_ms, None);
         assert!(summary.buckets.is_empty());

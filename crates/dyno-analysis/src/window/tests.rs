@@ -139,7 +139,7 @@ fn figures_are_of_the_window_alone() {
     assert_eq!(summary.rates.queries_per_s, Some(3.0));
     assert_eq!(
         (summary.totals.errors, summary.rates.errors_per_s),
-        (3, 1.0)
+        (3, Some(1.0))
     );
     // The spans of seconds 1 to 3.
     assert_eq!(
