@@ -94,11 +94,12 @@ fn planned<C: Caller>(
     let (begun, pace) = (Clock.now(), Pace::of(lab, &states));
     let name = &lab.head.name;
     caller.event(LabEvent::Begun { name, pace });
-    let site = Site::new(lab, Arc::clone(stop), caller, results.path())?;
+    let mut site = Site::new(lab, Arc::clone(stop), caller, results.path())?;
+    site.tables.clone_from(&settings.tables);
     let mut running = Running {
         lab,
         id,
-        site: site.with_tables(settings.tables.clone()),
+        site,
         caller,
         results,
         begun,
@@ -176,14 +177,14 @@ impl<C: Caller> Running<'_, C> {
         self.site.stop.level() != StopLevel::None
     }
 
-    /// Whether the budget does not cover another block.
+    /// Whether the budget does not cover another block. It may not even cover the first.
     fn is_spent(&self) -> bool {
         let Some(budget) = &self.lab.experiment.design.budget else {
             return false;
         };
         let block_s = self.pace.all_s() / self.lab.blocks().max(1) as f64;
         let spent_s = self.spent_before_s + since(self.begun);
-        let is_spent = spent_s > 0.0 && spent_s + block_s > budget.value().as_secs_f64();
+        let is_spent = spent_s + block_s > budget.value().as_secs_f64();
         if is_spent {
             self.caller.event(LabEvent::Spent { spent_s });
         }
@@ -208,7 +209,7 @@ impl<C: Caller> Running<'_, C> {
             Err(_) if self.is_stopped() => AttemptEnd::Interrupted,
             Err(error) => AttemptEnd::Failed(redact::text(&format!("{error:#}"))),
         };
-        self.results.end_attempt(attempt, &end, self.site.done())?;
+        self.results.end_attempt(attempt, &end, &self.site.done)?;
         if let Ok(runs) = &measured {
             self.pace.add(since(begun));
             let pace = self.pace;
@@ -222,7 +223,7 @@ impl<C: Caller> Running<'_, C> {
         let (lab, caller, stop) = (self.lab, self.caller, Arc::clone(&self.site.stop));
         let cell = lab.cell(next.trial);
         let target = self.site.make_ready(cell, next.change)?;
-        for step in self.site.done() {
+        for step in &self.site.done {
             if let Step::NotReadBack { not_read_back } = step
                 && self.unseen.insert(not_read_back.clone())
             {
@@ -230,12 +231,13 @@ impl<C: Caller> Running<'_, C> {
             }
         }
         let path = self.results.path();
-        let file = path.to_str().with_context(|| {
+        let wrong = || {
             format!(
                 "the path of the results file is not UTF-8: {}",
                 path.display()
             )
-        })?;
+        };
+        let file = path.to_str().with_context(wrong)?;
         let line = line::run(cell, target.as_deref(), file, &lab.base);
         let line = line.context("the trial has no workload")?;
         let (trial, options) = caller.plan(line)?;
@@ -256,7 +258,7 @@ impl<C: Caller> Running<'_, C> {
         }
         let whole = !runs.is_empty() && runs.iter().all(|run| run.end == RunEnd::Completed);
         if let Some(captured) = captured.transpose()?.flatten() {
-            self.site.add_step(Step::Captured { captured });
+            self.site.done.push(Step::Captured { captured });
         }
         self.same_data(cell, &runs)?;
         match whole && outcome.is_complete() {
@@ -279,7 +281,7 @@ impl<C: Caller> Running<'_, C> {
         let name = identity.chars().take(SEARCH_NAME).collect();
         let stop = &self.site.stop;
         let (trial, found) = search(self.caller, (&trial, options), promise, name, stop)?;
-        self.site.add_step(Step::Text(found));
+        self.site.done.push(Step::Text(found));
         Ok(trial)
     }
 

@@ -54,7 +54,7 @@ pub(super) struct Site<'a, C> {
     /// The URL of that server.
     changed: String,
     /// What Dyno may do to the tables of running servers, by URL.
-    tables: BTreeMap<String, Mode>,
+    pub(super) tables: BTreeMap<String, Mode>,
     /// Data of the host or of a running server that this process loaded.
     pub(super) is_loaded: BTreeSet<String>,
     /// Steps of the current trial.
@@ -91,11 +91,6 @@ impl<'a, C: Caller> Site<'a, C> {
                 .canonicalize()
                 .unwrap_or_else(|_| results.to_owned()),
         })
-    }
-
-    /// Sets what Dyno may do to the tables of running servers.
-    pub(super) fn with_tables(self, tables: BTreeMap<String, Mode>) -> Self {
-        Self { tables, ..self }
     }
 
     /// Prepares server and data for a trial, and returns the target. A test of the host has none.
@@ -143,11 +138,6 @@ impl<'a, C: Caller> Site<'a, C> {
         }))
     }
 
-    /// Steps of the current trial.
-    pub(super) fn done(&self) -> &[Step] {
-        &self.done
-    }
-
     /// Undoes changes on a server that Dyno did not start; [`Site::down`] handles the others.
     ///
     /// # Errors
@@ -167,9 +157,7 @@ impl<'a, C: Caller> Site<'a, C> {
 
     /// Stops the running server. Its data are restored before it runs again.
     pub(super) fn down(&mut self) {
-        if let Some(up) = self.up.take() {
-            drop(up);
-        }
+        self.up = None;
     }
 
     /// Removes this experiment's servers and their images. Returns the number of freed bytes.
@@ -449,13 +437,8 @@ impl<'a, C: Caller> Site<'a, C> {
         Ok(())
     }
 
-    /// Adds a step to those of the current trial.
-    pub(super) fn add_step(&mut self, step: Step) {
-        self.done.push(step);
-    }
-
     fn note_done(&mut self, what: &str) {
-        self.add_step(Step::Text(what.to_owned()));
+        self.done.push(Step::Text(what.to_owned()));
     }
 }
 

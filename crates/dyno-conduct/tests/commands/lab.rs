@@ -37,6 +37,7 @@ impl Caller for Canned {
             LabEvent::Measuring { .. } => "measuring".to_owned(),
             LabEvent::Measured { pace, .. } => format!("measured {}", pace.done),
             LabEvent::Failed { why, .. } => format!("failed: {why}"),
+            LabEvent::Spent { .. } => "spent".to_owned(),
             _ => "another".to_owned(),
         });
     }
@@ -84,12 +85,14 @@ impl Caller for Canned {
     }
 }
 
-/// Conducts an experiment of two trials whose runs end like this. Returns its end, the events, and
-/// the trials' states in the results file.
-fn conducted(end: RunEnd) -> (LabEnd, Vec<String>, Vec<Tried>) {
-    let text = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'cpu'\ntime = '1s'\n\
-         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n";
-    let experiment = Experiment::parse("x.toml", text, None).unwrap();
+/// Conducts an experiment of two trials with this design, whose runs end like this. Returns its
+/// end, the events, and the trials' states in the results file.
+fn conducted(end: RunEnd, design: &str) -> (LabEnd, Vec<String>, Vec<Tried>) {
+    let text = format!(
+        "experiment = 1\nquestion = '?'\n[load]\nworkload = 'cpu'\ntime = '1s'\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n[design]\n{design}\n"
+    );
+    let experiment = Experiment::parse("x.toml", &text, None).unwrap();
     let head = ExperimentHead {
         name: "x".to_owned(),
         ..ExperimentHead::default()
@@ -117,7 +120,7 @@ fn conducted(end: RunEnd) -> (LabEnd, Vec<String>, Vec<Tried>) {
 
 #[test]
 fn trials_are_measured_one_after_the_other() {
-    let (ended, events, _) = conducted(RunEnd::Completed);
+    let (ended, events, _) = conducted(RunEnd::Completed, "");
     assert!(matches!(ended, LabEnd::Done { freed: 0 }), "{ended:?}");
     assert_eq!(
         events,
@@ -135,7 +138,7 @@ fn trials_are_measured_one_after_the_other() {
 
 #[test]
 fn failures_in_a_row_end_an_experiment() {
-    let (ended, events, tried) = conducted(RunEnd::Failed("lost".to_owned()));
+    let (ended, events, tried) = conducted(RunEnd::Failed("lost".to_owned()), "");
     let LabEnd::Early { done, interrupted } = ended else {
         panic!("{events:?}");
     };
@@ -151,11 +154,24 @@ fn failures_in_a_row_end_an_experiment() {
 
 #[test]
 fn an_interrupt_ends_an_experiment() {
-    let (ended, events, tried) = conducted(RunEnd::Interrupted);
+    let (ended, events, tried) = conducted(RunEnd::Interrupted, "");
     let LabEnd::Early { done, interrupted } = ended else {
         panic!("{events:?}");
     };
     assert_eq!((done, interrupted.unwrap()), (0, true));
     assert_eq!(events, ["begun: 0 of 2", "preparing 1", "measuring"]);
     assert!(tried.contains(&Tried::Interrupted) && tried.contains(&Tried::Not));
+}
+
+#[test]
+fn no_block_starts_that_would_exceed_the_budget() {
+    let (ended, events, tried) = conducted(RunEnd::Completed, "budget = '1s'");
+    let LabEnd::Early { done, interrupted } = ended else {
+        panic!("{events:?}");
+    };
+    assert_eq!((done, interrupted.unwrap()), (0, false));
+    assert_eq!(events, ["begun: 0 of 2", "spent"]);
+    assert_eq!(tried, [Tried::Not, Tried::Not]);
+    let (ended, ..) = conducted(RunEnd::Completed, "budget = '1h'");
+    assert!(matches!(ended, LabEnd::Done { .. }), "{ended:?}");
 }
