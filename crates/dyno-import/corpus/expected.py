@@ -160,7 +160,10 @@ def sysbench(name, text):
         put(f, "rate", eps)
     if len(parts) <= 1:
         for label, key in (("min", "service.min"), ("avg", "mean"), ("max", "service.max")):
-            put(f, key, first(rf"^ +{label}: +([\d.]+)$", text))
+            printed = first(rf"^ +{label}: +([\d.]+)$", text)
+            # Below 5 us sysbench prints 0.00.
+            if printed and (float(printed) > 0 or key == "mean"):
+                put(f, key, printed)
         percentile = re.search(r"^ +(\d+)th percentile: +([\d.]+)", text, re.M)
         if percentile and float(percentile.group(2)) > 0:
             f["p" + percentile.group(1)] = figure(percentile.group(2))

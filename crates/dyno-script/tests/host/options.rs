@@ -144,7 +144,8 @@ fn registered_checks_refuse_options_before_anything_connects() {
         (host, checks)
     };
     let (mut host, checks) = described(
-        "dyno.option.check(function() dyno.option.whole('scale', 1) end)
+        "sysbench.cmdline.options = { scale = {'', 1}, rows = {'', 1} }
+         dyno.option.check(function() dyno.option.whole('scale', 1) end)
          dyno.option.check(function() dyno.option.whole('rows', 0, 9) end)",
     );
     assert!(checks);
