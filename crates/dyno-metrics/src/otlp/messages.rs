@@ -1,6 +1,6 @@
 //! The messages of OpenTelemetry's protocol, with the fields that Dyno uses.
 //!
-//! Names and tags are those of its own definition. The crate that generates all messages takes long
+//! Names and tags are those that OpenTelemetry publishes. The crate with all messages takes long
 //! to compile, so only the tests use it.
 
 use prost::Message;
