@@ -7,6 +7,7 @@
 //!
 //! `cargo xtask test` sets these variables, and `cargo xtask servers env` prints them:
 //!
+//! - `DYNO_TEST_KINDS`: the kinds of servers under test, `mariadb,mysql,pg`; without it, all.
 //! - `DYNO_TEST_MARIADB_SOCKET`, `DYNO_TEST_MARIADB_TCP`: MariaDB's socket file; `127.0.0.1:PORT`.
 //!   User root, no password.
 //! - `DYNO_TEST_MYSQL_SOCKET`, `DYNO_TEST_MYSQL_TCP`: the same for MySQL.
@@ -25,7 +26,7 @@
 //! - `DYNO_TEST_SSHD`: OpenSSH's server for the tests of agents on other hosts; without it, the one
 //!   in `PATH` or `/usr/sbin`.
 //! - `DYNO_BIN`: the `dyno` under test, next to the null server of the same build.
-//!   `cargo xtask test` sets `target/dist/bin/dyno`.
+//!   `cargo xtask test` sets `target/dist/bin/dyno`, with `--quick` `target/debug/dyno`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod client;
@@ -47,5 +48,5 @@ pub use client::Client;
 pub use command::{Output, dyno, sysbench};
 pub use database::Database;
 pub use private::{PrivateServer, start_private_server, start_private_server_with};
-pub use server::Server;
+pub use server::{Server, kinds};
 pub use xtask::servers::Kind;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use xtask::servers::Kind;
 
 use crate::Output;
 use crate::command::{Running, dyno_path, run};
-use crate::server::variable;
+use crate::server::{kinds, variable};
 
 /// How long a command may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -55,11 +56,13 @@ impl Lab {
         command
             .current_dir(self.folder.path())
             .env("DYNO_SERVERS", self.servers())
-            .env("DYNO_SERVER_PATH", mysql_tree())
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("XDG_STATE_HOME", self.path("state"))
             .env_remove("DYNO_RESULTS")
             .env_remove("DYNO_TARGET");
+        if kinds().contains(&Kind::Mysql) {
+            command.env("DYNO_SERVER_PATH", mysql_tree());
+        }
         command
     }
 

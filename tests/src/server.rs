@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use xtask::servers::{Kind, Server as Process};
+use xtask::servers::{Kind, Server as Process, programs};
 
 use crate::Client;
 
@@ -140,7 +140,15 @@ impl From<&Process> for Server {
     }
 }
 
-/// Reads an environment variable that `cargo xtask test` sets.
+/// The kinds of servers under test: all, but in the quick tests without MySQL.
+///
+/// # Panics
+/// The environment names a kind that does not exist.
+pub fn kinds() -> Vec<Kind> {
+    programs::kinds().unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// An environment variable that `cargo xtask test` sets.
 ///
 /// # Panics
 /// It is not set.

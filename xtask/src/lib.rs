@@ -9,6 +9,7 @@
 //! - Linking, packing and verifying the release: `src/dist`. Manual pages and completions come from
 //!   `dyno help --format json` (`crates/dyno-cli/src/commands/catalogue.rs`).
 //! - The lint rules: `src/tidy`.
+//! - What the quick tests leave out: `src/test/suites.rs`.
 
 use std::env;
 use std::io::{self, Write};

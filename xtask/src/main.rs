@@ -4,13 +4,16 @@ use std::env;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use xtask::servers::Kind;
 use xtask::servers::set::{self, Set};
+use xtask::test::{Extent, binary};
 use xtask::{dist, repository, say, test, tidy};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
 
   test [--keep-servers]   install what is missing, start servers, run every check and test
+  test --quick            the same, but only quick tests, on the debug program and without MySQL
   dist                    the release: a binary for old systems too, its Debian package, an archive
   servers up|env|down     servers to test against by hand: `eval \"$(cargo xtask servers env)\"`
   tidy                    hold the repository to its lint rules (sizes, words, lints)
@@ -20,7 +23,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             xtask::complain(&format!("xtask: {error:#}"));
             ExitCode::FAILURE
@@ -28,10 +31,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &[&str]) -> Result<()> {
+fn run(arguments: &[&str]) -> Result<ExitCode> {
+    // Cargo starts this during the test command.
+    if let [binary::COMMAND, arguments @ ..] = arguments {
+        return binary::run(arguments);
+    }
+    chore(arguments)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn chore(arguments: &[&str]) -> Result<()> {
     match arguments {
-        ["test"] => test::run(false),
-        ["test", "--keep-servers"] => test::run(true),
+        ["test"] => test::run(Extent::Whole, false),
+        ["test", "--keep-servers"] => test::run(Extent::Whole, true),
+        ["test", "--quick"] => test::run(Extent::Quick, false),
         ["servers", "up"] => servers_up(),
         ["servers", "env"] => {
             let environment = set::kept_environment()?;
@@ -62,7 +75,7 @@ fn servers_up() -> Result<()> {
     }
     test::install()?;
     set::down(true)?;
-    Set::up_to_stay()?.keep()?;
+    Set::up_to_stay(&Kind::ALL)?.keep()?;
     say(set::kept_environment()?
         .context("the servers ended right after their start")?
         .trim_end());

@@ -1,66 +1,89 @@
-//! The test command: runs all checks and tests against real servers.
+//! The test command: all checks and tests, or the quick ones, against real servers.
 
+use std::env;
 use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use dyno_core::Clock;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use anyhow::{Context, Result};
 
-use crate::servers::process::ProcessId;
-use crate::servers::programs::{mysql_tree, print_testbed, testbed, variable};
+use crate::servers::programs::{mysql_tree, print_testbed, target_directory, testbed, variable};
 use crate::servers::set::{Set, down};
 use crate::servers::{Kind, programs};
 use crate::sid::Tree;
 use crate::{dist, packages, repository, say, tidy};
 
-/// Installs missing packages, starts servers, and runs every check and test. Stops the servers in
-/// any case, unless `keep_servers` is set.
+pub mod binary;
+mod minutes;
+mod stages;
+mod suites;
+
+use binary::Records;
+use stages::Stages;
+
+/// How much to test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything, against the release binary.
+    Whole,
+    /// Every crate's tests and some end-to-end tests, against the debug binary and one server of
+    /// each kind. The table in `suites.rs` says which.
+    Quick,
+}
+
+impl Extent {
+    /// The servers to start.
+    fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Whole => &Kind::ALL,
+            // MySQL has MariaDB's driver, and costs a download and the longest start.
+            Self::Quick => &[Kind::Mariadb, Kind::Postgres],
+        }
+    }
+
+    /// The `dyno` under test.
+    fn program(self) -> PathBuf {
+        match self {
+            Self::Whole => dist::build::binary(),
+            Self::Quick => target_directory().join("debug/dyno"),
+        }
+    }
+}
+
+/// Installs missing packages, starts servers, runs the checks and tests, and prints where the
+/// minutes went. The servers are stopped in any case, unless `keep_servers` is set.
 ///
 /// # Errors
 /// The first stage that fails.
-pub fn run(keep_servers: bool) -> Result<()> {
+pub fn run(extent: Extent, keep_servers: bool) -> Result<()> {
     let stages = Stages::new()?;
-    stages.run("install", install)?;
-    let set = stages.run("start servers", || {
-        down(false)?;
-        if keep_servers {
-            Set::up_to_stay()
-        } else {
-            Set::up()
-        }
-    })?;
-    let checked = check(&stages, &set.environment()?);
-    if keep_servers {
-        set.keep()?;
-        say("Still running: `cargo xtask servers env` prints where, `… down` stops them.");
-    } else {
-        stages.run("stop servers", || {
-            drop(set);
-            Ok(())
-        })?;
-    }
-    checked?;
+    let records = Records::new()?;
+    let tested = test(&stages, &records, extent, keep_servers);
+    say(&minutes::table(&stages.times(), &records.read()?));
+    tested?;
     stages.print_total();
     Ok(())
 }
 
-/// Installs packages and fetches MySQL if they are missing.
+/// Installs packages and fetches MySQL, if they are missing.
 ///
 /// # Errors
-/// A server cannot be installed; the error says why.
+/// A server cannot be installed, with the reason.
 pub fn install() -> Result<()> {
+    install_for(&Kind::ALL)
+}
+
+fn install_for(kinds: &[Kind]) -> Result<()> {
     print_testbed();
     let testbed = testbed();
     fs::create_dir_all(&testbed).with_context(|| format!("cannot create {}", testbed.display()))?;
-    if std::env::var_os(variable(Kind::Mysql)).is_some() {
+    if !kinds.contains(&Kind::Mysql) {
+        return packages::install(&testbed);
+    }
+    if env::var_os(variable(Kind::Mysql)).is_some() {
         packages::install(&testbed)?;
         return programs::locate(Kind::Mysql).map(|_| ());
     }
@@ -69,154 +92,116 @@ pub fn install() -> Result<()> {
     if tree.is_ready() {
         return packages::install(&testbed);
     }
-    // The servers' user must be able to enter, no matter what the umask was.
+    // The servers' user must be able to enter, whatever the umask was.
     fs::set_permissions(&testbed, fs::Permissions::from_mode(0o755))?;
     packages::install(&testbed)?;
     tree.fetch()?;
     tree.patch()
 }
 
-fn check(stages: &Stages, environment: &[(String, String)]) -> Result<()> {
-    let cargo = |words: &str| stages.cargo(words, environment);
-    cargo("fmt --all --check")?;
-    stages.run("tidy", || tidy::enforce(&repository()))?;
-    stages.run("fetch the release's tools", dist::build::install_tools)?;
-    // Link-time optimisation of the release uses one CPU for minutes.
-    stages.both(
-        || release(stages),
-        || {
-            cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
-            cargo(&format!("{TESTS} --no-run"))
-        },
-    )?;
-    cargo(TESTS)
+fn test(stages: &Stages, records: &Records, extent: Extent, keep_servers: bool) -> Result<()> {
+    stages.run("install", || install_for(extent.kinds()))?;
+    let set = stages.run("start servers", || {
+        down(false)?;
+        if keep_servers {
+            Set::up_to_stay(extent.kinds())
+        } else {
+            Set::up(extent.kinds())
+        }
+    })?;
+    let checked = set.environment().and_then(|mut environment| {
+        let program = extent.program().display().to_string();
+        environment.push(("DYNO_BIN".to_owned(), program));
+        check(stages, records, extent, &environment)
+    });
+    if keep_servers {
+        set.keep()?;
+        say("The servers stay: `cargo xtask servers env` tells where, `… down` ends them.");
+    } else {
+        stages.run("stop servers", || {
+            drop(set);
+            Ok(())
+        })?;
+    }
+    checked
 }
 
-/// Without the examples, which clippy checks anyway.
+/// Names and values of environment variables.
+type Environment = [(String, String)];
+
+fn check(
+    stages: &Stages,
+    records: &Records,
+    extent: Extent,
+    environment: &Environment,
+) -> Result<()> {
+    let cargo = |words: &str| run_cargo(stages, words, environment);
+    cargo("fmt --all --check")?;
+    stages.run("tidy", || tidy::enforce(&repository()))?;
+    match extent {
+        Extent::Whole => {
+            stages.run("fetch the release's tools", dist::build::install_tools)?;
+            // The optimisation of the release across crates uses one CPU for minutes.
+            stages.both(
+                || release(stages),
+                || {
+                    cargo(CLIPPY)?;
+                    cargo(&format!("{TESTS} --no-run"))
+                },
+            )?;
+        }
+        Extent::Quick => {
+            cargo(CLIPPY)?;
+            cargo(QUICK_BUILD)?;
+        }
+    }
+    let mut command = cargo_command(TESTS, environment);
+    // Cargo starts each test binary through this program, which records its time.
+    command.arg("--config").arg(records.runner(extent)?);
+    stages.command(&format!("cargo {TESTS}"), &mut command)?;
+    match extent {
+        Extent::Whole => Ok(()),
+        Extent::Quick => suites::all_seen(&records.read()?),
+    }
+}
+
+const CLIPPY: &str = "clippy --workspace --all-targets --all-features -- -D warnings";
+
+/// Without the examples, which clippy checks.
 const TESTS: &str = "test --workspace --all-features --tests";
+
+/// The same with the programs under test, in one command so that nothing is built twice. Without
+/// this program, which is running.
+const QUICK_BUILD: &str = "build --workspace --all-features --tests --bin dyno --bin null-server";
 
 fn release(stages: &Stages) -> Result<()> {
     let mut build = dist::build::command()?;
-    // Two progress bars in one terminal overwrite each other.
+    // Two bars on one terminal overwrite each other.
     build.env("CARGO_TERM_PROGRESS_WHEN", "never");
     stages.command("build the release", &mut build)?;
     stages.run("strip the release", dist::build::finish)?;
     stages.run("pack the release", dist::pack)
 }
 
-/// Most end-to-end tests wait for servers, so run two of them per CPU. Tests that measure run one
-/// at a time.
+fn run_cargo(stages: &Stages, words: &str, environment: &Environment) -> Result<()> {
+    let mut command = cargo_command(words, environment);
+    stages.command(&format!("cargo {words}"), &mut command)
+}
+
+fn cargo_command(words: &str, environment: &Environment) -> Command {
+    let mut command = crate::cargo();
+    command.args(words.split(' '));
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    // Code that is compiled once does not need gigabytes for the next time.
+    if env::var_os("CARGO_INCREMENTAL").is_none() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    command.env("RUST_TEST_THREADS", test_threads().to_string());
+    command
+}
+
+/// Most end-to-end tests wait for servers, so two of them per CPU run at a time; those that measure
+/// run one at a time.
 fn test_threads() -> usize {
     2 * thread::available_parallelism().map_or(1, NonZero::get)
-}
-
-/// Runs stages and prints how long they take.
-struct Stages {
-    interrupted: Arc<AtomicBool>,
-    /// Whether a stage has failed while another one was running.
-    failed: AtomicBool,
-    started_ns: u64,
-}
-
-impl Stages {
-    fn new() -> Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))
-                .context("cannot handle signals")?;
-        }
-        let started_ns = Clock.now();
-        Ok(Self {
-            interrupted,
-            failed: AtomicBool::new(false),
-            started_ns,
-        })
-    }
-
-    fn run<T>(&self, name: &str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
-        say(&format!("--- {name}"));
-        let start_ns = Clock.now();
-        let result = stage().with_context(|| format!("stage `{name}` failed"));
-        say(&format!("--- {name}: {:.1} s", seconds_since(start_ns)));
-        if result.is_ok() && self.interrupted.load(Ordering::Relaxed) {
-            bail!("interrupted");
-        }
-        result
-    }
-
-    /// Runs two sequences of stages at the same time. If one fails, the other is ended.
-    fn both(
-        &self,
-        one: impl FnOnce() -> Result<()> + Send,
-        other: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let first = OnceLock::new();
-        let note = |result: Result<()>| {
-            if let Err(error) = result {
-                // The other sequence then fails as well, but that is not the reason.
-                let _ = first.set(error);
-                self.failed.store(true, Ordering::Relaxed);
-            }
-        };
-        thread::scope(|scope| {
-            scope.spawn(|| note(one()));
-            note(other());
-        });
-        first.into_inner().map_or(Ok(()), Err)
-    }
-
-    fn cargo(&self, words: &str, environment: &[(String, String)]) -> Result<()> {
-        let mut command = crate::cargo();
-        command.args(words.split(' '));
-        command.envs(environment.iter().map(|(name, value)| (name, value)));
-        // Code that is compiled only once does not need gigabytes of incremental data.
-        if std::env::var_os("CARGO_INCREMENTAL").is_none() {
-            command.env("CARGO_INCREMENTAL", "0");
-        }
-        command.env("DYNO_BIN", dist::build::binary());
-        command.env("RUST_TEST_THREADS", test_threads().to_string());
-        self.command(&format!("cargo {words}"), &mut command)
-    }
-
-    fn command(&self, name: &str, command: &mut Command) -> Result<()> {
-        self.run(name, || self.finish(command))
-    }
-
-    /// Runs a command until it exits. Ends the command and all of its descendants if the user
-    /// interrupts it, or if another stage fails meanwhile.
-    fn finish(&self, command: &mut Command) -> Result<()> {
-        let mut child = command
-            .process_group(0)
-            .spawn()
-            .context("cannot run cargo")?;
-        let group = ProcessId::of(child.id());
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            let must_end = [&*self.interrupted, &self.failed];
-            if must_end.iter().any(|flag| flag.load(Ordering::Relaxed))
-                && let Some(group) = group
-            {
-                group.signal_group(libc::SIGTERM);
-            }
-            thread::sleep(Duration::from_millis(50));
-        };
-        if self.interrupted.load(Ordering::Relaxed) {
-            bail!("interrupted");
-        }
-        if !status.success() {
-            bail!("{status}");
-        }
-        Ok(())
-    }
-
-    fn print_total(&self) {
-        let total = seconds_since(self.started_ns);
-        say(&format!("--- all passed: {total:.1} s"));
-    }
-}
-
-fn seconds_since(start_ns: u64) -> f64 {
-    Duration::from_nanos(Clock.now() - start_ns).as_secs_f64()
 }

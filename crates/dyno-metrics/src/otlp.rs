@@ -1,20 +1,17 @@
 //! Encodes metrics for OpenTelemetry's protocol.
 
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
-    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
 use crate::buckets::Distribution;
 use crate::family::{Family, Kind, Label, Sample, Value};
+
+pub(crate) mod messages;
+
+use messages::{
+    AnyValue, Buckets, CUMULATIVE, DELTA, ExponentialHistogram, ExponentialHistogramDataPoint,
+    ExportMetricsServiceRequest, Gauge, InstrumentationScope, KeyValue, Metric, NumberDataPoint,
+    Resource, ResourceMetrics, ScopeMetrics, Sum,
+};
 
 /// The period that sums and histograms cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,20 +52,16 @@ pub fn encode(
     let scope = InstrumentationScope {
         name: "dyno".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..InstrumentationScope::default()
     };
     let request = ExportMetricsServiceRequest {
         resource_metrics: vec![ResourceMetrics {
             resource: Some(Resource {
                 attributes: sender.iter().map(attribute).collect(),
-                ..Resource::default()
             }),
             scope_metrics: vec![ScopeMetrics {
                 scope: Some(scope),
                 metrics: metrics.collect(),
-                ..ScopeMetrics::default()
             }],
-            ..ResourceMetrics::default()
         }],
     };
     request.encode_to_vec()
@@ -86,8 +79,8 @@ fn nanoseconds(unix_s: f64) -> u64 {
 
 fn metric(family: &Family, temporality: Temporality, times: Times) -> Metric {
     let temporality = match temporality {
-        Temporality::Delta => AggregationTemporality::Delta,
-        Temporality::Cumulative => AggregationTemporality::Cumulative,
+        Temporality::Delta => DELTA,
+        Temporality::Cumulative => CUMULATIVE,
     };
     let numbers = || {
         family
@@ -95,31 +88,36 @@ fn metric(family: &Family, temporality: Temporality, times: Times) -> Metric {
             .iter()
             .filter_map(|sample| number(sample, times))
     };
-    let data = match family.kind {
-        Kind::Counter => Data::Sum(Sum {
-            data_points: numbers().collect(),
-            aggregation_temporality: temporality.into(),
-            is_monotonic: true,
-        }),
-        Kind::Gauge => Data::Gauge(Gauge {
-            data_points: numbers().collect(),
-        }),
-        Kind::Histogram => Data::ExponentialHistogram(ExponentialHistogram {
-            data_points: family
-                .samples
-                .iter()
-                .filter_map(|sample| histogram(sample, times))
-                .collect(),
-            aggregation_temporality: temporality.into(),
-        }),
-    };
-    Metric {
+    let mut metric = Metric {
         name: family.name.clone().into_owned(),
         description: family.help.clone().into_owned(),
         unit: family.unit.ucum().to_owned(),
-        data: Some(data),
         ..Metric::default()
+    };
+    match family.kind {
+        Kind::Counter => {
+            metric.sum = Some(Sum {
+                data_points: numbers().collect(),
+                aggregation_temporality: temporality,
+                is_monotonic: true,
+            });
+        }
+        Kind::Gauge => {
+            metric.gauge = Some(Gauge {
+                data_points: numbers().collect(),
+            });
+        }
+        Kind::Histogram => {
+            let samples = family.samples.iter();
+            metric.exponential_histogram = Some(ExponentialHistogram {
+                data_points: samples
+                    .filter_map(|sample| histogram(sample, times))
+                    .collect(),
+                aggregation_temporality: temporality,
+            });
+        }
     }
+    metric
 }
 
 fn number(sample: &Sample, times: Times) -> Option<NumberDataPoint> {
@@ -130,8 +128,7 @@ fn number(sample: &Sample, times: Times) -> Option<NumberDataPoint> {
         attributes: attributes(&sample.labels),
         start_time_unix_nano: times.start_ns,
         time_unix_nano: times.at_ns,
-        value: Some(Number::AsDouble(value)),
-        ..NumberDataPoint::default()
+        as_double: Some(value),
     })
 }
 
@@ -179,25 +176,29 @@ fn attributes(labels: &[Label]) -> Vec<KeyValue> {
 
 fn attribute(name: &str, value: &str) -> KeyValue {
     // The conventions define the port as a number.
-    let number = match name {
+    let number: Option<i64> = match name {
         "server.port" => value.parse().ok(),
         _ => None,
     };
-    let any = number.map_or_else(|| Any::StringValue(value.to_owned()), Any::IntValue);
+    let text = number.is_none().then(|| value.to_owned());
     KeyValue {
         key: name.to_owned(),
-        value: Some(AnyValue { value: Some(any) }),
-        ..KeyValue::default()
+        value: Some(AnyValue {
+            string_value: text,
+            int_value: number,
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+    use opentelemetry_proto::tonic::collector::metrics::v1::{
+        ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+    };
     use opentelemetry_proto::tonic::metrics::v1::metric::Data;
     use prost::Message as _;
 
-    use super::{Temporality, Window, encode, point};
+    use super::{Temporality, Window, encode, messages, point};
     use crate::buckets::{Distribution, Exponential};
     use crate::family::{Family, Kind, Sample, Unit};
     use crate::names::label;
@@ -252,5 +253,75 @@ mod tests {
         assert_eq!(point.start_time_unix_nano, 10_000_000_000);
         assert_eq!(point.time_unix_nano, 11_500_000_000);
         assert!(format!("{:?}", point.attributes).contains("IntValue(3306)"));
+    }
+
+    #[test]
+    fn messages_are_those_of_the_protocol() {
+        let label = || vec![label("server.port", "3306"), label("phase", "")];
+        let family = |name: &'static str, kind, samples| Family {
+            name: name.into(),
+            help: "Help".into(),
+            unit: Unit::None,
+            kind,
+            samples,
+        };
+        let distribution = Distribution {
+            count: 3,
+            sum_ns: 4_000_000_000,
+            extremes_s: Some((0.5, 3.0)),
+            exponential: Exponential {
+                scale: -1,
+                buckets: vec![(-2, 1), (1, 2)],
+            },
+            ..Distribution::default()
+        };
+        let families = [
+            family("counter", Kind::Counter, vec![Sample::number(label(), 7.0)]),
+            family("gauge", Kind::Gauge, vec![Sample::number(label(), 0.0)]),
+            family(
+                "histogram",
+                Kind::Histogram,
+                vec![Sample::latencies(label(), distribution)],
+            ),
+        ];
+        let window = Window {
+            from_unix_s: 10.0,
+            to_unix_s: 11.5,
+        };
+        let sender = vec![("service.name", "dyno".to_owned())];
+        let bytes = encode(&families, Temporality::Cumulative, window, &sender);
+        let request = ExportMetricsServiceRequest::decode(bytes.as_slice()).unwrap();
+        // What the other crate does not know would be missing, what it reads otherwise changed.
+        assert_eq!(request.encode_to_vec(), bytes);
+        let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
+        let Some(Data::Sum(sum)) = &metrics[0].data else {
+            panic!("no sum: {metrics:?}");
+        };
+        assert_eq!(sum.aggregation_temporality, 2);
+        assert!(matches!(metrics[1].data, Some(Data::Gauge(_))));
+        let Some(Data::ExponentialHistogram(histogram)) = &metrics[2].data else {
+            panic!("no histogram: {metrics:?}");
+        };
+        let point = &histogram.data_points[0];
+        assert_eq!((point.count, point.sum, point.scale), (3, Some(4.0), -1));
+        assert_eq!((point.min, point.max), (Some(0.5), Some(3.0)));
+        let positive = point.positive.as_ref().unwrap();
+        assert_eq!(positive.offset, -3);
+        assert_eq!(positive.bucket_counts, [1, 0, 0, 2]);
+    }
+
+    #[test]
+    fn answers_are_those_of_the_protocol() {
+        let sent = ExportMetricsServiceResponse {
+            partial_success: Some(ExportMetricsPartialSuccess {
+                rejected_data_points: 3,
+                error_message: "too old".to_owned(),
+            }),
+        };
+        let bytes = sent.encode_to_vec();
+        let read = messages::ExportMetricsServiceResponse::decode(bytes.as_slice()).unwrap();
+        let partial = read.partial_success.unwrap();
+        assert_eq!(partial.rejected_data_points, 3);
+        assert_eq!(partial.error_message, "too old");
     }
 }

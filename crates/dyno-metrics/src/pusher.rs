@@ -9,7 +9,6 @@ use std::{env, io};
 
 use dyno_core::Secret;
 use dyno_core::clock::{Clock, Nanos, thread_cpu};
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use percent_encoding::percent_decode_str;
 use prost::Message as _;
 use ureq::Agent;
@@ -17,6 +16,7 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::family::Family;
+use crate::otlp::messages::ExportMetricsServiceResponse;
 use crate::otlp::{self, Attributes, Temporality, Window};
 
 /// The longest queue, in batches. Later batches are dropped.

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use dyno_core::Clock;
 use dyno_core::rand::Stream;
 use xtask::say;
+use xtask::servers::Kind;
 use xtask::servers::set::{Set, down};
 
 use crate::bed::{Bed, DATABASE, TABLES, USER, Way, dyno_command, in_folder};
@@ -50,7 +51,7 @@ pub fn run(campaign: &Campaign) -> Result<()> {
         bail!("in a short run, memory allocated once looks like growth; try --for {minutes}m");
     }
     down(false)?;
-    let mut set = Set::up()?;
+    let mut set = Set::up(&Kind::ALL)?;
     let beds = Bed::all(&mut set, &campaign.options.dyno);
     for (number, bed) in (0..).zip(&beds) {
         if campaign.stopped() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path, run};
-use dyno_tests::{Database, Kind, Output};
+use dyno_tests::{Database, Kind, Output, kinds};
 
 use crate::common::{LIMIT, command, dyno, has, sound};
 
@@ -33,7 +33,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn an_interrupted_run_reports_its_measurements() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let database = Database::new(kind);
         let table = format!("--target {} --table-size 100", database.url());
         dyno(&format!("prepare oltp_point_select {table}")).success();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dyno_tests::{Database, Kind};
+use dyno_tests::{Database, Kind, kinds};
 
 use crate::common::{dyno, has};
 
@@ -37,7 +37,7 @@ fn refuses_unreachable_servers() {
 
 #[test]
 fn refuses_missing_accounts_and_databases() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let database = Database::new(kind);
         let server = &database.server;
         let run = |url: &str| format!("run oltp_point_select --target {url} {SHORT}");
@@ -56,7 +56,7 @@ fn refuses_missing_accounts_and_databases() {
 
 #[test]
 fn refuses_missing_and_existing_tables() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let database = Database::new(kind);
         let line = |command: &str, more: &str| {
             let url = database.url();
@@ -88,7 +88,7 @@ fn refuses_missing_and_existing_tables() {
 #[test]
 fn foreign_tables_are_neither_dropped_nor_written_into() {
     const MINE: &str = "(mine INT PRIMARY KEY, note VARCHAR(20))";
-    for kind in Kind::ALL {
+    for kind in kinds() {
         for (workload, name) in [
             ("oltp_read_write --tables 3 --table-size 10", "sbtest2"),
             ("tpcc --shrink 60", "order_line1"),
@@ -192,7 +192,7 @@ fn refuses_scripts_that_cannot_run() {
 #[test]
 fn reports_missing_tables_before_a_calibration() {
     let cache = tempfile::tempdir().unwrap();
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let database = Database::new(kind);
         for workload in ["oltp_read_write", "oltp_insert", "tpcc", "linkbench"] {
             let url = database.url();

@@ -1,6 +1,6 @@
 //! `dyno doctor`: are the host and the server suitable for measurements?
 
-use dyno_tests::{Database, Kind};
+use dyno_tests::{Database, Kind, kinds};
 
 use crate::common::{Lab, finding, has, worst};
 
@@ -30,7 +30,7 @@ fn examines_a_host() {
 #[test]
 fn examines_servers() {
     let lab = Lab::new();
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let database = Database::new(kind);
         let url = database.url();
         let output = lab.dyno(&format!("doctor --target {url} --time 300ms"));

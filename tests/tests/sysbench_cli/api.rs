@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path};
-use dyno_tests::{Database, Kind};
+use dyno_tests::{Database, Kind, kinds};
 
 use super::{body, figure, ours_on, theirs_on, words};
 
-const KINDS: [Kind; 3] = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
-/// sysbench's client library can log in to these without more setup.
+/// sysbench's client library can log in to these without further setup.
 const ORACLES: [Kind; 2] = [Kind::Mariadb, Kind::Postgres];
 
 /// Runs the script's `show` command on all servers. Each must print `expected`.
@@ -36,7 +35,7 @@ fn parameters_arrive_as_they_are() {
                     4\t0.25\t290\tzzzzzzzzzzzzzzzzzzzz\n5\t7\t5\tshort\n6\t7\t3\t###\n\
                     fetched\t5\tabc\tnil\n";
     for mode in ["auto", "disable"] {
-        prints(&KINDS, &format!("values --db-ps-mode={mode}"), expected);
+        prints(&kinds(), &format!("values --db-ps-mode={mode}"), expected);
     }
 }
 
@@ -44,7 +43,7 @@ fn parameters_arrive_as_they_are() {
 fn connections_of_a_session_do_not_mix() {
     let expected = "1\t3\t2\tnil\nreconnected\t0\ttrue\t4\n\
                     ALERT: attempt to use an already closed connection\nclosed\tfalse\n";
-    prints(&KINDS, "connections", expected);
+    prints(&kinds(), "connections", expected);
 }
 
 #[test]
@@ -56,7 +55,7 @@ fn requests_may_have_several_results() {
 
 #[test]
 fn bulk_inserts_span_statements() {
-    prints(&KINDS, "bulk", "12000\t72006000\n");
+    prints(&kinds(), "bulk", "12000\t72006000\n");
 }
 
 #[test]
@@ -133,7 +132,7 @@ fn queries_may_come_from_anywhere() {
 
 #[test]
 fn a_lost_connection_comes_back() {
-    for kind in KINDS {
+    for kind in kinds() {
         let database = Database::new(kind);
         let mut command = Command::new(dyno_path());
         command.arg("sysbench").args(database.sysbench_options());

@@ -3,14 +3,14 @@
 use std::process::Command;
 
 use dyno_tests::command::{Running, dyno_path};
-use dyno_tests::{Database, Kind};
+use dyno_tests::{Database, Kind, kinds};
 use serde_json::Value;
 
 use crate::common::{LIMIT, objects, output};
 
 #[test]
 fn servers_have_a_line_each_interval() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let database = Database::new(kind);
         let url = database.url();
         let lines = output(&["--target", &url, "--interval", "200ms", "--count", "2"]).success();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dyno_core::Clock;
 use dyno_tests::command::{Running, dyno_path, run};
-use dyno_tests::{Database, Kind, Output};
+use dyno_tests::{Database, Kind, Output, kinds};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -20,9 +20,8 @@ pub(crate) enum TestDatabase {
 
 /// One database of each family, and of both MariaDB and MySQL.
 pub(crate) fn everywhere() -> Vec<TestDatabase> {
-    let servers = [Kind::Mariadb, Kind::Mysql, Kind::Postgres];
-    let servers = servers.map(|kind| TestDatabase::Server(Database::new(kind)));
-    servers.into_iter().chain([sqlite()]).collect()
+    let servers = kinds().into_iter().map(on);
+    servers.chain([sqlite()]).collect()
 }
 
 pub(crate) fn sqlite() -> TestDatabase {

@@ -1,10 +1,10 @@
 //! Finds the programs of the servers.
 
-use std::env;
+use std::env::{self, VarError};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::Kind;
 use super::process;
@@ -15,6 +15,9 @@ pub const NEWEST_POSTGRES: &str = "DYNO_TEST_PG_NEWEST_BIN";
 
 /// The environment variable for the folder of new data directories, one for each kind of server.
 pub const TEMPLATES: &str = "DYNO_TEST_TEMPLATES";
+
+/// The environment variable for the kinds of servers that tests use, separated by commas.
+pub const KINDS: &str = "DYNO_TEST_KINDS";
 
 /// The environment variable that overrides the location of a server.
 pub fn variable(kind: Kind) -> &'static str {
@@ -51,7 +54,27 @@ pub fn locate(kind: Kind) -> Result<PathBuf> {
     }
 }
 
-/// A new data directory to copy, because creating one takes seconds of CPU time.
+/// The kinds of servers that tests use: those that the environment names, else all.
+///
+/// # Errors
+/// The environment names a kind that does not exist.
+pub fn kinds() -> Result<Vec<Kind>> {
+    match env::var(KINDS) {
+        Ok(tags) => parse_kinds(&tags),
+        Err(VarError::NotPresent) => Ok(Kind::ALL.to_vec()),
+        Err(error) => bail!("{KINDS}: {error}"),
+    }
+}
+
+fn parse_kinds(tags: &str) -> Result<Vec<Kind>> {
+    let parse = |tag: &str| {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.tag() == tag);
+        kind.with_context(|| format!("{KINDS}={tags}: no kind of server is called `{tag}`"))
+    };
+    tags.split(',').map(parse).collect()
+}
+
+/// A new data directory to copy: creating one takes seconds of CPU time.
 pub(super) fn template(kind: Kind) -> Option<PathBuf> {
     let folder = PathBuf::from(env::var_os(TEMPLATES)?);
     Some(folder.join(kind.tag())).filter(|template| template.is_dir())
@@ -150,4 +173,21 @@ pub(crate) fn print_testbed() {
 fn absolute(path: &Path) -> PathBuf {
     // This fails only for an empty path, which is then reported where it is used.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_by_their_tags() {
+        let some = parse_kinds("mariadb,pg").unwrap();
+        assert_eq!(some, [Kind::Mariadb, Kind::Postgres]);
+        let all = Kind::ALL.map(Kind::tag).join(",");
+        assert_eq!(parse_kinds(&all).unwrap(), Kind::ALL);
+        for wrong in ["", "pg,", "oracle"] {
+            let error = parse_kinds(wrong).unwrap_err().to_string();
+            assert!(error.contains("no kind of server is called"), "{error}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! One server of each kind, for a test run or for a developer.
+//! Servers of several kinds, one of each, for a test run or for a developer.
 //!
 //! A set has its own folder below the temporary directory. The name of the folder contains its
 //! owner, so that the next run removes what an aborted run left behind, but no set that is in use.
@@ -20,7 +20,7 @@ const PREFIX: &str = "dyno-servers-";
 /// Stands for the owner of a set that stays until it is taken down.
 const KEPT: &str = "kept";
 
-/// Running servers, one of each kind. Dropping the set ends them and removes their files.
+/// Running servers, one of each wanted kind. Dropping it ends them and removes their files.
 pub struct Set {
     dir: PathBuf,
     servers: Vec<Server>,
@@ -28,12 +28,12 @@ pub struct Set {
 }
 
 impl Set {
-    /// Starts one server of each kind. The servers end when this thread ends.
+    /// Starts one server of each of these kinds. They end with this thread.
     ///
     /// # Errors
     /// One of them cannot be started. The others are stopped again.
-    pub fn up() -> Result<Self> {
-        Self::start(true)
+    pub fn up(kinds: &[Kind]) -> Result<Self> {
+        Self::start(kinds, true)
     }
 
     /// Starts servers that do not end with this thread, so that [`Self::keep`] can leave them
@@ -41,8 +41,8 @@ impl Set {
     ///
     /// # Errors
     /// One of them cannot be started. The others are stopped again.
-    pub fn up_to_stay() -> Result<Self> {
-        Self::start(false)
+    pub fn up_to_stay(kinds: &[Kind]) -> Result<Self> {
+        Self::start(kinds, false)
     }
 
     /// The environment variables that tell the tests where the servers are.
@@ -52,6 +52,9 @@ impl Set {
     pub fn environment(&self) -> Result<Vec<(String, String)>> {
         let mut variables = Vec::new();
         let mut add = |name: String, value: String| variables.push((name, value));
+        let kinds: Vec<Kind> = self.servers.iter().map(Server::kind).collect();
+        let tags: Vec<&str> = kinds.iter().map(|kind| kind.tag()).collect();
+        add(programs::KINDS.to_owned(), tags.join(","));
         for server in &self.servers {
             let tag = server.kind().tag().to_uppercase();
             let tcp = format!("127.0.0.1:{}", server.port());
@@ -66,7 +69,10 @@ impl Set {
         add("DYNO_TEST_NATS_SERVER".to_owned(), text(&nats));
         let sshd = programs::find("sshd").context("openssh-server is not installed")?;
         add("DYNO_TEST_SSHD".to_owned(), text(&sshd));
-        if let Some(programs) = programs::newest_postgres_bin() {
+        // It comes with MySQL.
+        if kinds.contains(&Kind::Mysql)
+            && let Some(programs) = programs::newest_postgres_bin()
+        {
             add(programs::NEWEST_POSTGRES.to_owned(), text(&programs));
         }
         add(programs::TEMPLATES.to_owned(), text(&templates(&self.dir)));
@@ -74,7 +80,7 @@ impl Set {
         Ok(variables)
     }
 
-    /// The servers in the order of [`Kind::ALL`], for fault injection.
+    /// The servers, for fault injection; in the order in which the kinds were named.
     pub fn servers_mut(&mut self) -> &mut [Server] {
         &mut self.servers
     }
@@ -102,7 +108,7 @@ impl Set {
         Ok(())
     }
 
-    fn start(die_with_thread: bool) -> Result<Self> {
+    fn start(kinds: &[Kind], die_with_thread: bool) -> Result<Self> {
         let dir = new_folder()?;
         let mut set = Self {
             dir: dir.clone(),
@@ -118,13 +124,14 @@ impl Set {
         programs::give_to_servers(&templates)?;
         // Creating the data directories takes longest, and can run in parallel.
         let ready: Vec<_> = thread::scope(|scope| {
-            let starts = Kind::ALL.map(|kind| {
+            let start = |&kind: &Kind| {
                 let (folder, template) = (folder(kind), templates.join(kind.tag()));
                 scope.spawn(move || initialize(kind, &folder)?.save(&template))
-            });
-            starts.map(|start| start.join()).into_iter().collect()
+            };
+            let starts: Vec<_> = kinds.iter().map(start).collect();
+            starts.into_iter().map(|start| start.join()).collect()
         });
-        for (kind, ready) in Kind::ALL.into_iter().zip(ready) {
+        for (&kind, ready) in kinds.iter().zip(ready) {
             let ready = ready.map_err(|_| anyhow!("starting {kind} panicked"))??;
             let options = Options {
                 arguments: certificates.install(kind, &folder(kind))?,

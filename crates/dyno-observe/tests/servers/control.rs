@@ -5,13 +5,12 @@ use std::time::Duration;
 use dyno_core::Target;
 use dyno_core::db::ErrorKind;
 use dyno_drivers::Control;
-use xtask::servers::Kind;
 
-use crate::server::{PATIENCE, PrivateServer, Server};
+use crate::server::{PATIENCE, PrivateServer, Server, kinds};
 
 #[test]
 fn rows_come_as_text_and_errors_leave_the_connection() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let target = Target::parse(&Server::of(kind).url()).unwrap();
         let connector = dyno_drivers::connector(&target).unwrap();
         let mut control = Control::connect(connector.as_ref(), PATIENCE).unwrap();
@@ -43,7 +42,7 @@ fn rows_come_as_text_and_errors_leave_the_connection() {
 
 #[test]
 fn an_answer_that_does_not_come_ends_the_connection() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let private = PrivateServer::start(kind, &[]);
         let target = Target::parse(&private.server().url()).unwrap();
         let connector = dyno_drivers::connector(&target).unwrap();

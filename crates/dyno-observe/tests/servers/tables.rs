@@ -6,7 +6,7 @@ use dyno_drivers::Control;
 use xtask::servers::Kind;
 
 use crate::observed::Observed;
-use crate::server::{PATIENCE, PrivateServer, Server};
+use crate::server::{PATIENCE, PrivateServer, Server, kinds};
 
 /// A connection to a database on a server.
 fn control(url: &str) -> Control {
@@ -326,7 +326,7 @@ fn many_tables_are_read_in_part_and_soon() {
 
 #[test]
 fn a_locked_table_does_not_block_observers() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let (_private, url) = server_with(
             kind,
             &[
@@ -366,7 +366,7 @@ fn reports_a_target_without_a_database() {
 
 #[test]
 fn the_build_and_the_location_of_a_server_are_facts() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let private = PrivateServer::start(kind, &[]);
         let mut seen = Observed::start(&private.server().url());
         seen.until("its place", |seen| {

@@ -6,7 +6,7 @@ use dyno_drivers::Control;
 use xtask::servers::Kind;
 
 use crate::observed::Observed;
-use crate::server::{PATIENCE, PrivateServer, Server};
+use crate::server::{PATIENCE, PrivateServer, Server, kinds};
 
 /// For every server on this host.
 const EVERYWHERE: [&str; 10] = [
@@ -67,7 +67,7 @@ fn alone(server: Server) -> Control {
 
 #[test]
 fn observes_each_server_without_reporting_secrets() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let secret = match kind {
             Kind::Postgres => "primary_conninfo=host=nowhere password=sesame",
             _ => "--report-password=sesame",
@@ -137,7 +137,7 @@ fn observes_each_server_without_reporting_secrets() {
 
 #[test]
 fn reports_the_states_of_sessions() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let private = PrivateServer::start(kind, &[]);
         let server = private.server();
         let (state, sleep) = match kind {
@@ -186,7 +186,7 @@ fn version(server: Server) -> Option<String> {
 
 #[test]
 fn rates_match_the_server() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let server = Server::of(kind);
         let mut seen = Observed::start(&server.url());
         let (name, commits) = match kind {
@@ -220,7 +220,7 @@ fn rates_match_the_server() {
 
 #[test]
 fn reports_the_gaps_of_a_user_with_few_rights() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let server = Server::of(kind);
         let user = format!("few_{}", std::process::id());
         let (create, drop) = match kind {
@@ -266,7 +266,7 @@ fn reports_the_gaps_of_a_user_with_few_rights() {
 
 #[test]
 fn uses_and_reports_tls() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let server = Server::of(kind);
         let ca = std::env::var("DYNO_TEST_TLS_CA").expect("set DYNO_TEST_TLS_CA");
         let parameters = format!("?sslmode=verify-full&sslrootcert={ca}");
@@ -313,7 +313,7 @@ fn an_sqlite_file_is_seen_from_outside() {
 
 #[test]
 fn sessions_of_others_are_counted_and_named() {
-    for kind in Kind::ALL {
+    for kind in kinds() {
         let private = PrivateServer::start(kind, &[]);
         let server = private.server();
         let made = match kind {

@@ -5,6 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 use xtask::say;
+use xtask::servers::Kind;
 use xtask::servers::set::{Set, down};
 
 use crate::bed::Bed;
@@ -28,7 +29,7 @@ const BROKEN_MAX: u32 = 3;
 /// The servers cannot be started, or do not restart after a fault.
 pub fn run(campaign: &Campaign) -> Result<()> {
     down(false)?;
-    let mut set = Set::up()?;
+    let mut set = Set::up(&Kind::ALL)?;
     let beds = Bed::all(&mut set, &campaign.options.dyno);
     in_parallel(beds.into_iter().map(|bed| move || lane(campaign, bed)))
 }

@@ -207,7 +207,7 @@ fn sends_attributes_and_databases() {
         database: "dyno_drivers_none".to_owned(),
         ..options("root")
     };
-    for server in super::SERVERS {
+    for server in super::servers() {
         let Err(error) = by_socket(server, unknown.clone()) else {
             panic!("connected to a database that is not there");
         };

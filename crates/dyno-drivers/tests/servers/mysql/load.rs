@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dyno_core::bulk::{BulkFormat, BulkLoad, RowSource};
 use dyno_core::db::{ErrorKind, OutcomeKind};
 
-use super::{Blocking, MysqlOptions, SERVERS, Server, by_socket, options, root, with_packet_limit};
+use super::{Blocking, MysqlOptions, Server, by_socket, options, root, servers, with_packet_limit};
 use crate::common::Numbered;
 
 /// LOAD DATA LOCAL is allowed for the whole server, so one test runs at a time.
@@ -52,7 +52,7 @@ fn status(connection: &mut Blocking, name: &str) -> u64 {
 
 #[test]
 fn rows_are_loaded_by_load_data() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = prepared(server, "load_infile");
         let _setting = with_local_infile(&mut connection, true);
         for end in [0, 1, 1_000, 20_000] {
@@ -68,7 +68,7 @@ fn rows_are_loaded_by_load_data() {
 /// More rows than one LOAD DATA takes.
 #[test]
 fn long_loads_are_several_statements() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = prepared(server, "load_long");
         let _setting = with_local_infile(&mut connection, true);
         let end = 1_000_000;
@@ -86,7 +86,7 @@ fn long_loads_are_several_statements() {
 
 #[test]
 fn rows_are_inserted_where_local_files_are_refused() {
-    for server in SERVERS {
+    for server in servers() {
         for allowed in [false, true] {
             let mut connection = prepared(server, "load_refused");
             let _setting = with_local_infile(&mut connection, allowed);
@@ -116,7 +116,7 @@ fn rows_are_inserted_where_local_files_are_refused() {
 
 #[test]
 fn rows_that_the_server_skips_are_an_error() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = prepared(server, "load_skip");
         let _setting = with_local_infile(&mut connection, true);
         connection
@@ -143,7 +143,7 @@ fn rows_that_the_server_skips_are_an_error() {
 /// LOAD DATA LOCAL truncates values that do not fit, whatever the SQL mode; an INSERT does not.
 #[test]
 fn values_that_do_not_fit_are_an_error_if_the_mode_is_strict() {
-    for server in SERVERS {
+    for server in servers() {
         for local_infile in [true, false] {
             let mut connection = prepared(server, "load_strict");
             let _setting = with_local_infile(&mut connection, true);
@@ -193,7 +193,7 @@ impl RowSource for Raw {
 
 #[test]
 fn binary_columns_take_any_bytes() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = prepared(server, "load_raw");
         let _setting = with_local_infile(&mut connection, true);
         connection.query("CREATE TABLE raw (b BLOB)").unwrap();
@@ -217,7 +217,7 @@ fn binary_columns_take_any_bytes() {
 
 #[test]
 fn no_file_is_ever_read() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = prepared(server, "load_file");
         let _setting = with_local_infile(&mut connection, true);
         let sql = "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t; SELECT 5";
@@ -239,7 +239,7 @@ fn no_file_is_ever_read() {
 
 #[test]
 fn packets_keep_to_the_servers_limit() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = prepared(server, "load_limit");
         for local_infile in [true, false] {
             let _setting = with_local_infile(&mut connection, true);

@@ -2,14 +2,14 @@
 
 use dyno_core::db::{ErrorKind, OutcomeKind, Param, ParamKind};
 
-use super::{MysqlOptions, SERVERS, by_socket, options, root, row, with_packet_limit};
+use super::{MysqlOptions, by_socket, options, root, row, servers, with_packet_limit};
 
 const PROCEDURE: &str = "CREATE PROCEDURE p(n INT) BEGIN SELECT n; \
     SELECT n + 1, 'x' UNION ALL SELECT n + 2, 'y'; END";
 
 #[test]
 fn several_statements_in_one_request() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "multi");
         connection
             .query("CREATE TABLE t (id INT PRIMARY KEY)")
@@ -40,7 +40,7 @@ fn several_statements_in_one_request() {
 
 #[test]
 fn names_of_columns_are_those_of_the_last_text() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "names");
         connection.keep_names();
         connection.query("SELECT 1 AS one, 2 AS two").unwrap();
@@ -61,7 +61,7 @@ fn names_of_columns_are_those_of_the_last_text() {
 
 #[test]
 fn procedures_return_results_by_both_protocols() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "call");
         connection.query(PROCEDURE).unwrap();
         let statement = connection.prepare("CALL p(?)", &[ParamKind::Int]).unwrap();
@@ -88,7 +88,7 @@ fn procedures_return_results_by_both_protocols() {
 /// when its statement is closed.
 #[test]
 fn unread_results_of_a_procedure_do_not_block_its_next_call() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "rest");
         connection.query(PROCEDURE).unwrap();
         let statement = connection.prepare("CALL p(?)", &[ParamKind::Int]).unwrap();
@@ -130,7 +130,7 @@ fn unread_results_of_a_procedure_do_not_block_its_next_call() {
 /// Many results in one request: they do not fit into one read of the socket.
 #[test]
 fn results_follow_when_they_are_spread_over_many_readings() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "spread");
         let one = "SELECT REPEAT('x', 30000), 1;";
         let mut outcome = connection.query(one.repeat(40)).unwrap();
@@ -146,7 +146,7 @@ fn results_follow_when_they_are_spread_over_many_readings() {
 
 #[test]
 fn messages_longer_than_a_packet() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "long");
         let mut connection = with_packet_limit(server, &mut connection, 1 << 26, options("root"));
         let limit = 0xFF_FFFF;
@@ -178,7 +178,7 @@ fn messages_longer_than_a_packet() {
 
 #[test]
 fn found_rows_are_counted_when_asked_for() {
-    for server in SERVERS {
+    for server in servers() {
         for (found_rows, expected) in [(false, 0), (true, 2)] {
             let mut first = root(server, "found");
             first.query("CREATE TABLE t (id INT)").unwrap();
@@ -200,7 +200,7 @@ fn found_rows_are_counted_when_asked_for() {
 
 #[test]
 fn a_killed_connection_is_lost() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "killed");
         let mut other = by_socket(server, options("root")).unwrap();
         let id = connection.single("SELECT CONNECTION_ID()");

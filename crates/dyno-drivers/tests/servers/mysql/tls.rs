@@ -5,7 +5,7 @@ use dyno_core::db::{DbError, ErrorKind};
 use dyno_drivers::connector;
 
 use super::auth::user;
-use super::{Blocking, SERVERS, Server, root};
+use super::{Blocking, Server, root, servers};
 use crate::common::needed;
 
 fn by_url(url: &str) -> Result<Blocking, DbError> {
@@ -31,7 +31,7 @@ fn cipher(connection: &mut Blocking) -> Option<String> {
 #[test]
 fn connections_are_encrypted_as_asked() {
     let ca = needed("DYNO_TEST_TLS_CA");
-    for server in SERVERS {
+    for server in servers() {
         user(server, "tls", "BY 'tls'");
         for (mode, encrypted) in [
             ("sslmode=disable".to_owned(), false),
@@ -63,7 +63,7 @@ fn connections_are_encrypted_as_asked() {
 /// The system's authorities did not sign it.
 #[test]
 fn certificates_that_cannot_be_trusted_are_refused() {
-    for server in SERVERS {
+    for server in servers() {
         for mode in ["verify-ca", "verify-full"] {
             let url = url(server, &format!("trust:tls@SERVER/?sslmode={mode}"));
             let error = refused(by_url(&url));

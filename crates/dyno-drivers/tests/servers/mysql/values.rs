@@ -1,6 +1,6 @@
 //! The binary protocol's values must read as the text protocol's do: the server is the oracle.
 
-use super::{SERVERS, Server, root};
+use super::{Server, root, servers};
 
 /// Columns and their values, as SQL.
 const COLUMNS: &[(&str, &[&str])] = &[
@@ -129,7 +129,7 @@ fn reals(float: bool) -> Vec<String> {
 
 #[test]
 fn every_type_reads_the_same_by_both_protocols() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "types");
         connection.query("SET sql_mode = ''").unwrap();
         for (kind, values) in COLUMNS.iter().filter(|(kind, _)| has(server, kind)) {
@@ -160,7 +160,7 @@ fn every_type_reads_the_same_by_both_protocols() {
 
 #[test]
 fn real_numbers_read_the_same_by_both_protocols() {
-    for server in SERVERS {
+    for server in servers() {
         let mut connection = root(server, "reals");
         connection.query("SET sql_mode = ''").unwrap();
         connection
