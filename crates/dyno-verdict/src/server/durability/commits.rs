@@ -25,6 +25,11 @@ const ROWS: [&str; 3] = [
     names::DB_DATABASE_TUP_UPDATED,
     names::DB_DATABASE_TUP_DELETED,
 ];
+const INNODB_ROWS: [&str; 3] = [
+    names::DB_STATUS_INNODB_ROWS_INSERTED,
+    names::DB_STATUS_INNODB_ROWS_UPDATED,
+    names::DB_STATUS_INNODB_ROWS_DELETED,
+];
 /// The counters arrive a second late: fewer values may miss all of them.
 const LOOKS_MIN: usize = 5;
 /// Writing transactions are known only as an upper bound, which may be too high by this factor.
@@ -134,6 +139,17 @@ pub(super) fn changed_nothing(view: &View) -> bool {
         }
     };
     view.totals().writes == 0 && !view.is_shared() && !view.imported() && none() == Some(true)
+}
+
+/// Whether the run committed nothing that a crash could lose: neither its own statements nor, by
+/// the server's count, procedures and functions changed rows.
+pub(super) fn committed_nothing(view: &View) -> bool {
+    if view.embedded() || view.postgres() {
+        return changed_nothing(view);
+    }
+    let rows = view.mean_sum(&INNODB_ROWS).zip(view.events_per_s());
+    let none = rows.is_some_and(|(rows, events)| rows < COMMITS_MIN * events);
+    view.totals().writes == 0 && !view.is_shared() && !view.imported() && none
 }
 
 pub(super) struct Missing {
