@@ -78,7 +78,7 @@ fn rate(view: &View<'_>) -> Headline<'static> {
     Headline {
         name: "Throughput",
         value: rate.unwrap_or_default(),
-        unit: "events/s".to_owned(),
+        unit: view.event().per_s().to_owned(),
         detail: detail.join(" · "),
         source: "summary: events that ended in the measurement / its length",
         ..Headline::default()

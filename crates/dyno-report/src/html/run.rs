@@ -10,6 +10,7 @@ use dyno_core::summary::{AgentSummary, IntervalSummary, LatencySummary, Percenti
 use super::chart::Compact;
 use super::data::PartMark;
 use super::markup::Text;
+use crate::terminal::EventWord;
 
 /// A run in a report.
 pub(super) struct View<'a> {
@@ -154,6 +155,12 @@ impl<'a> View<'a> {
         // An imported run may have only response times to indicate it.
         drive.is_some_and(|drive| drive.open_loop.is_some())
             || summary.is_some_and(|summary| summary.response.is_some())
+    }
+
+    /// The word for its events.
+    pub(super) fn event(&self) -> EventWord {
+        let summary = self.run.summary.as_ref();
+        summary.map_or(EventWord::Transaction, EventWord::of)
     }
 
     /// The name of those latencies.

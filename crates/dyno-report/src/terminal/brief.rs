@@ -123,7 +123,7 @@ pub(super) fn title(run: &RunSummary) -> String {
 /// Rates and errors in one line, latencies in the next.
 fn figures(run: &RunSummary, page: &mut Page) {
     let word = EventWord::of(run);
-    let mut events = format!("{} {}/s", rate(run.rates.events_per_s), word.short());
+    let mut events = format!("{} {}", rate(run.rates.events_per_s), word.per_s());
     if let Some(precision) = precision(run) {
         events += &format!(" {precision}");
     }

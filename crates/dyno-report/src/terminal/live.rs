@@ -65,7 +65,7 @@ fn parts(
         Part::spare(3, Ink::Plain, sessions(interval.sessions)),
         Part::needed(
             Ink::Strong,
-            format!("{:>6} {}/s", rate(per_s(counters.events)), event.short()),
+            format!("{:>6} {}", rate(per_s(counters.events)), event.per_s()),
         ),
     ];
     if counters.queries() > 0 {

@@ -158,7 +158,7 @@ fn a_chart_says_what_it_shows() {
         ">throughput, per second</text>",
         ">latency</text>",
         ">time, min:s</text>",
-        ">events/s</text>",
+        ">tx/s</text>",
         ">warm-up</text>",
         ">stall</text>",
         ">Source: intervals of the run. Dyno ",

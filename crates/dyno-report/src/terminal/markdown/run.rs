@@ -116,11 +116,7 @@ struct Named<'a> {
 
 /// Rates, latencies and errors; without columns that no run has.
 fn figures(rows: &[Named<'_>]) -> Table {
-    let is_event = |row: &Named<'_>| EventWord::of(row.run) == EventWord::Event;
-    let unit = match rows.iter().all(is_event) {
-        true => "events/s",
-        false => "tx/s",
-    };
+    let unit = EventWord::of_all(rows.iter().map(|row| EventWord::of(row.run))).per_s();
     let several = rows.len() > 1;
     let mut columns = Table::of(rows);
     if several {
