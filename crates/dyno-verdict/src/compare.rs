@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_analysis::stalls::{RunStalls, of_run};
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::headline::headline_percent;
 use dyno_core::record::{RunRecord, RunState};
 use serde::Serialize;
 
@@ -84,16 +85,21 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The main metric of the comparison: the throughput, or the response time for an open loop,
-    /// which has a requested rate.
+    /// The main metric of the comparison: the throughput, or for an open loop, which has a
+    /// requested rate, the response time at the percentile of headlines.
     pub fn subject(&self) -> Option<&Metric> {
         let called = |name: &str| self.metrics.iter().find(|metric| metric.name == name);
-        let open = ["p99", "p95", "p50", "mean"];
-        let known = |metric: &&Metric| metric.ratio.is_some();
-        let mut open = open
-            .iter()
-            .filter_map(|of| called(&format!("response time, {of}")).filter(known));
-        open.next().or_else(|| called("events"))
+        let known = || self.metrics.iter().filter(|metric| metric.ratio.is_some());
+        let percent = |metric: &Metric| {
+            let number = metric.name.strip_prefix("response time, p")?;
+            number.parse::<f64>().ok()
+        };
+        let headline = headline_percent(known().filter_map(percent));
+        let open = match headline {
+            Some(headline) => known().find(|metric| percent(metric) == Some(headline)),
+            None => known().find(|metric| metric.name == "response time, mean"),
+        };
+        open.or_else(|| called("events"))
     }
 
     /// Whether the load was an open loop.

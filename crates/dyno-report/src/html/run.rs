@@ -3,6 +3,7 @@
 use dyno_analysis::bins::{self, Bin};
 use dyno_analysis::stalls::{self, RunStalls, TooLittle};
 use dyno_core::finding::Stall;
+use dyno_core::headline::headline_percent;
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary, LatencySummary, Percentile, RunSummary};
@@ -172,19 +173,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The percentile drawn with throughput: of those with enough events in most intervals, the one
-    /// nearest to the 99th.
+    /// The percentile drawn with throughput: the headlines' of those with enough events in most
+    /// intervals.
     pub(super) fn headline_percent(&self) -> Option<f64> {
-        let distance = |percent: &f64| (percent - 99.0).abs();
         let carried = |percent: &f64| {
             let line = self.percentile_over_time(*percent);
             let known = line.iter().filter(|(_, value)| !value.is_nan()).count();
             known > 0 && known * 2 >= line.len()
         };
         let asked = self.run.head.percentiles.iter().copied();
-        asked
-            .filter(carried)
-            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        headline_percent(asked.filter(carried))
     }
 
     /// A percentile of each interval in milliseconds; NaN if missing.

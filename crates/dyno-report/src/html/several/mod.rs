@@ -10,6 +10,7 @@ mod side;
 pub(super) mod spread;
 
 use dyno_core::finding::Verdict;
+use dyno_core::headline::HEADLINE_PERCENT;
 use dyno_core::record::RunRecord;
 use dyno_verdict::Comparison;
 
@@ -165,7 +166,7 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
     let compared = sides.iter().find_map(|side| side.compared);
     let is_open = compared.is_some_and(Comparison::is_open_loop);
     let figure = |side: &Side<'_, '_>| match is_open {
-        true => side.percentile_ms(99.0),
+        true => side.percentile_ms(HEADLINE_PERCENT),
         false => side.mean_per_s(),
     };
     let rated = sides.iter().filter_map(|side| Some((side, figure(side)?)));
@@ -178,9 +179,9 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
         false => format!("{}/s ({})", figures::significant(value.round()), side.name),
     };
     let what = if is_open {
-        "p99 response time"
+        format!("p{HEADLINE_PERCENT} response time")
     } else {
-        "throughput"
+        "throughput".to_owned()
     };
     let (low, high) = (words(low), words(high));
     Some(match shown(sides) {

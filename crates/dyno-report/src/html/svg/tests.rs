@@ -153,7 +153,7 @@ fn a_chart_says_what_it_shows() {
     let charts = charts_of(&run);
     let svg = charts.svg("over-time").unwrap();
     for text in [
-        ">Throughput and p99 latency</text>",
+        ">Throughput and p95 latency</text>",
         ">oltp_read_write on MariaDB 10.11.6 · ",
         ">throughput, per second</text>",
         ">latency</text>",
