@@ -265,6 +265,16 @@ pub fn compare(
     compared(&views(base, &context), &views(new, &context), options)
 }
 
+/// Whether the runs of a side may be pooled, by the rule of [`compare`].
+///
+/// # Errors
+/// [`CompareError`] if they are not repetitions of each other.
+pub fn poolable(runs: &[&RunRecord]) -> Result<(), CompareError> {
+    let context = Context::default();
+    let side = views(runs, &context);
+    refusal::check(&side, &side, &CompareOptions::default())
+}
+
 /// The description of the runs of one side – server, load, options, facts, settings – by name, with
 /// all values that occur. Factors are in the runs' heads.
 pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {

@@ -5,7 +5,7 @@ use dyno_analysis::summary::recorded;
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::text::plural;
-use dyno_report::html::{COLUMNS_MAX, ReportInput, report};
+use dyno_report::html::{COLUMNS_MAX, ReportInput, refusals, report};
 use dyno_report::{Pivot, junit, markdown};
 use dyno_results::Scope;
 use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
@@ -176,6 +176,9 @@ fn written(
         generated_unix_s: wall_time().as_secs_f64(),
         title: parsed.value("title").unwrap_or_default(),
     };
+    for why in refusals(&input) {
+        console::note(&format!("warning: {why}"));
+    }
     match format {
         Format::Html => report(&input),
         Format::Markdown => markdown::report(&input),
@@ -205,26 +208,8 @@ pub(super) fn compared(
         return Vec::new();
     };
     let base = of(base);
-    let against =
-        |side: &Vec<usize>| compare(&base, &of(side), &options).map_err(|error| refused(&error));
-    others.iter().map(against).collect()
-}
-
-/// Why sides are not compared, as a sentence for the page.
-fn refused(error: &CompareError) -> String {
-    match error {
-        // The page has no option to override it.
-        CompareError::Workloads {
-            one_workload,
-            other_workload,
-            ..
-        } => format!("Runs of {one_workload} and of {other_workload} are not compared."),
-        error => {
-            let message = error.to_string();
-            match message.strip_prefix('c') {
-                Some(rest) => format!("C{rest}."),
-                None => format!("{message}."),
-            }
-        }
-    }
+    let against = |side: &Vec<usize>| compare(&base, &of(side), &options);
+    let sentence = |error: CompareError| error.sentence();
+    let compared = others.iter().map(against);
+    compared.map(|one| one.map_err(sentence)).collect()
 }

@@ -59,6 +59,7 @@ pub(crate) use markup::{Text, xml_text};
 use page::{Page, put};
 pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
+pub use several::refusals;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
 pub use svg::Charts;
 

@@ -3,6 +3,7 @@
 mod followers;
 mod logs;
 mod open_loops;
+mod pooled;
 mod ratios;
 mod tables;
 

@@ -137,6 +137,7 @@ fn distributions(page: &mut Page, sides: &[Side<'_, '_>]) {
     let curve = |side: &Side<'_, '_>| {
         let points = match side.distribution() {
             Some(histogram) => of_histogram(&histogram),
+            None if !side.pools => return None,
             None => of_buckets(side.views.first()?.latency()?),
         };
         (!points.is_empty()).then(|| Curve {

@@ -9,10 +9,10 @@ mod ratios;
 mod side;
 pub(super) mod spread;
 
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::headline::HEADLINE_PERCENT;
 use dyno_core::record::RunRecord;
-use dyno_verdict::Comparison;
+use dyno_verdict::{CompareError, Comparison, poolable};
 
 use super::figures;
 use super::markup::Text;
@@ -59,6 +59,7 @@ pub(super) fn sides<'v, 'a>(input: &ReportInput<'a>, views: &'v [View<'a>]) -> V
         index,
         look: look(input.pivot, index, runs),
         name,
+        pools: pools(&runs_of(input, runs)).is_ok(),
         views: runs.iter().filter_map(|run| views.get(*run)).collect(),
         compared: match index {
             // The base's figures are in every comparison.
@@ -81,6 +82,44 @@ fn look(pivot: Option<&Pivot>, index: usize, runs: &[usize]) -> (usize, usize) {
     let holds = |cell: &Vec<usize>| runs.first().is_some_and(|run| cell.contains(run));
     let cell = table.runs.iter().position(holds).map(|at| &table.cells[at]);
     cell.map_or(by_number, |cell| (cell.column, cell.row))
+}
+
+/// Why runs must not be pooled, compared or used, each reason once: as `dyno compare` says it.
+pub fn refusals(input: &ReportInput<'_>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut add = |why: String| {
+        if !all.contains(&why) {
+            all.push(why);
+        }
+    };
+    for side in input.sides {
+        if let Err(error) = pools(&runs_of(input, side)) {
+            add(error.sentence());
+        }
+    }
+    for compared in input.compared {
+        match compared {
+            Err(why) => add(why.clone()),
+            // An experiment has its own rule for refused trials.
+            Ok(_) if input.experiment.is_some() => {}
+            Ok(compared) => {
+                let refuses = |finding: &&Finding| {
+                    finding.outcome == Outcome::Refuse && finding.waived.is_none()
+                };
+                let found = compared.findings.iter().filter(refuses);
+                found.for_each(|found| add(format!("{}: {}", found.check, found.evidence)));
+            }
+        }
+    }
+    all
+}
+
+/// Whether the figures of a side are those of all its runs together.
+fn pools(runs: &[&RunRecord]) -> Result<(), CompareError> {
+    match runs {
+        [] | [_] => Ok(()),
+        several => poolable(several),
+    }
 }
 
 /// Writes the part before the individual runs.
@@ -113,7 +152,7 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     if let Some(text) = against(&sides).filter(|_| is_judged && searched.is_none()) {
         put!(page, "<p class=\"lead\">{}</p>", Text(text));
     }
-    for why in input.compared.iter().filter_map(|one| one.as_ref().err()) {
+    for why in refusals(input) {
         put!(page, "<p class=\"banner\">{}</p>", Text(why));
     }
     table(page, &sides, is_judged);
