@@ -22,7 +22,7 @@ use super::small_multiples::COLOURS;
 use super::{Pivot, ReportInput};
 use crate::document::{self, interval, times};
 use crate::number;
-use crate::terminal::answer;
+use crate::terminal::{answer, outcome as answer_in_a_word};
 
 use side::{Side, bin_word};
 
@@ -197,6 +197,30 @@ pub(super) fn sentence(sides: &[Side<'_, '_>]) -> String {
         };
     }
     range(sides).unwrap_or_else(|| format!("{} kinds of runs, which are not compared", sides.len()))
+}
+
+/// The outcomes of the comparisons, and the worst verdict on them and on their runs: `slower,
+/// doubtful`, `2 faster, 1 undecided, valid`; `None` if nothing is compared.
+pub(super) fn outcome(sides: &[Side<'_, '_>]) -> Option<String> {
+    const OUTCOMES: [&str; 4] = ["faster", "slower", "same", "undecided"];
+    let others = sides.get(1..).unwrap_or_default();
+    let compared = || others.iter().filter_map(|side| side.compared);
+    let outcomes: Vec<&str> = compared().map(answer_in_a_word).collect();
+    let counts = OUTCOMES.map(|word| (word, outcomes.iter().filter(|own| **own == word).count()));
+    let mut parts: Vec<String> = (counts.iter())
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| match others.len() {
+            1 => (*word).to_owned(),
+            _ => format!("{count} {word}"),
+        })
+        .collect();
+    let verdicts = sides.iter().filter_map(Side::verdict);
+    let worst = verdicts.chain(compared().map(judged)).max()?;
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(worst.word().to_owned());
+    Some(parts.join(", "))
 }
 
 /// From the lowest to the highest throughput, and whether any difference from the base is

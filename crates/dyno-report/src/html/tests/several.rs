@@ -190,6 +190,31 @@ fn factors_are_rows_and_columns() {
     assert_eq!(lines[1]["name"], "engine myrocks");
 }
 
+#[test]
+fn the_title_of_a_comparison_has_its_outcome_and_the_worst_verdict() {
+    let two = |speed: f64, verdict: Verdict| {
+        let mut runs = vec![run_of(1, 1.0, &[]), run_of(2, speed, &[])];
+        runs[1].verdict = Some(verdict);
+        Several::of(runs, vec![vec![0], vec![1]]).page()
+    };
+    let title = |page: &str| -> String {
+        let (_, rest) = page.split_once("<title>").unwrap();
+        rest.split_once(" – Dyno</title>").unwrap().0.to_owned()
+    };
+    let slower = two(0.77, Verdict::Doubtful);
+    assert!(
+        title(&slower).ends_with(" – slower, doubtful"),
+        "{}",
+        title(&slower)
+    );
+    let heading = format!("<h1 id=\"runs-h\">{}</h1>", title(&slower));
+    assert!(slower.contains(&heading), "{heading}");
+    let refused = title(&two(1.3, Verdict::Refused));
+    assert!(refused.ends_with(" – faster, refused"), "{refused}");
+    let three = title(&several().page());
+    assert!(three.contains("1 slower") && three.ends_with("doubtful"), "{three}");
+}
+
 /// The cells with figures of each side, by row of the first table.
 fn figures_of(page: &str) -> Vec<Vec<String>> {
     let (_, table) = page.split_once("id=\"runs\"").unwrap();
