@@ -18,7 +18,7 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
     let times = |ratio: Option<f64>| ratio.map(|ratio| Value::Text(two_digits(ratio)));
     let table = Table::of(&found.steps)
         .figure("sessions", 0, |step| (ink(step), step.sessions.to_string()))
-        .figure("events/s", 0, |step| {
+        .figure(found.event.per_s(), 0, |step| {
             (ink(step), Value::Rate(step.events_per_s))
         })
         .figure("gain", 0, |step| times(step.throughput_ratio))
@@ -60,9 +60,10 @@ fn knee(found: &Saturation) -> String {
         return "unknown: it takes two steps with finished events".to_owned();
     };
     let head = format!(
-        "{}: {} events/s at {} on average",
+        "{}: {} {} at {} on average",
         sessions(at.sessions),
         rate(at.events_per_s),
+        found.event.per_s(),
         latency(at.mean_ms)
     );
     match steps.get(place + 1) {
