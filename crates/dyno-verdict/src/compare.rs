@@ -80,6 +80,9 @@ pub struct Comparison {
     /// Runs with a log that does not name the workload, which may therefore differ.
     #[serde(skip)]
     pub unknown_workloads: Vec<String>,
+    /// Whether a run is a test of the host, whose events are no transactions.
+    #[serde(skip)]
+    pub host_test: bool,
     /// Checks 42 to 50.
     pub findings: Vec<Finding>,
 }
@@ -343,6 +346,7 @@ fn compared(
         differences: differences::differences(base, new, options),
         tables_read: tables::are_read(base) && tables::are_read(new),
         unknown_workloads: unknown_workloads(base, new),
+        host_test: base.iter().chain(new).any(is_host_test),
         findings: Vec::new(),
     };
     comparison.findings = judged::findings(&comparison, options);
@@ -406,6 +410,10 @@ impl Side {
         let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
         text::few(&names, 3)
     }
+}
+
+fn is_host_test(view: &View) -> bool {
+    view.summary().is_some_and(|run| run.machine.is_some())
 }
 
 fn unknown_workloads(base: &[View], new: &[View]) -> Vec<String> {

@@ -5,7 +5,7 @@ use dyno_verdict::{Basis, Better, Comparison, Metric};
 
 use super::{Cell, PAGE, Table, Value};
 use crate::number::{figure, in_time_unit, plain, time_unit};
-use crate::terminal::Ink;
+use crate::terminal::{EventWord, Ink};
 
 /// The heading of the last column where each column has one.
 const OUTCOME: &str = "outcome";
@@ -15,12 +15,16 @@ pub(crate) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
     let number = |value: Option<f64>| value.map(|value| Value::Text(digits(value)));
     let base = |metric: &Metric| number(shown(metric, metric.base));
     let new = |metric: &Metric| number(shown(metric, metric.new));
+    let event = match comparison.host_test {
+        true => EventWord::Event,
+        false => EventWord::Transaction,
+    };
     let (head, between) = match narrow {
         true => ("95 %", "–"),
         false => ("95 % interval", " – "),
     };
     let mut table = Table::of(comparison.metrics.iter().filter(|one| is_there(one)))
-        .text("", 0, name)
+        .text("", 0, |metric| name(metric, event))
         .figure("base", 0, base)
         .figure("new", 0, new)
         .figure("new/base", 0, ratio)
@@ -81,7 +85,10 @@ fn ratio(metric: &Metric) -> (Ink, String) {
 }
 
 /// A metric with its unit, in few words.
-fn name(metric: &Metric) -> String {
+fn name(metric: &Metric, event: EventWord) -> String {
+    if metric.name == "events" {
+        return event.per_s().to_owned();
+    }
     let name = match metric.name.split_once(", ") {
         Some(("latency", "mean")) => "mean latency",
         Some(("latency", "maximum")) => "max latency",
