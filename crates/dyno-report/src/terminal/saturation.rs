@@ -52,7 +52,7 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
 }
 
 fn knee(found: &Saturation) -> String {
-    let steps = &found.steps;
+    let (steps, unit) = (&found.steps, found.event.per_s());
     let Some((place, at)) = found
         .knee
         .and_then(|place| Some((place, steps.get(place)?)))
@@ -60,10 +60,9 @@ fn knee(found: &Saturation) -> String {
         return "unknown: it takes two steps with finished events".to_owned();
     };
     let head = format!(
-        "{}: {} {} at {} on average",
+        "{}: {} {unit} at {} on average",
         sessions(at.sessions),
         rate(at.events_per_s),
-        found.event.per_s(),
         latency(at.mean_ms)
     );
     match steps.get(place + 1) {

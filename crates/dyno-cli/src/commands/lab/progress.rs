@@ -8,7 +8,7 @@ use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
 use dyno_core::text::{number_of, shell_word};
 use dyno_core::units::{human_number, human_seconds, human_size};
-use dyno_report::latency;
+
 use dyno_results::{Results, TrialState, Tried};
 
 use crate::console;
@@ -224,7 +224,7 @@ pub(super) fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
     let decimals = if rate < 100.0 { 2 } else { 0 };
     let rate = format!("{}/s", human_number(rate, decimals));
     match p99_ms {
-        Some(ms) => format!("{rate}, p99 {}", latency(ms)),
+        Some(ms) => format!("{rate}, p99 {}", dyno_report::latency(ms)),
         None => rate,
     }
 }
