@@ -59,11 +59,11 @@ pub(crate) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
 /// these names; a terminal leaves the first and the last without one. If no difference is
 /// significant, the last column is empty and left out.
 pub(crate) fn headed(mut table: Table, names: [&str; 3]) -> Table {
-    let said = |row: &Vec<Cell>| {
+    let has_text = |row: &Vec<Cell>| {
         let last = row.last().map(|cell| &cell.value);
         last.is_some_and(|value| *value != Value::Text(String::new()))
     };
-    let decides = table.rows.iter().any(said);
+    let decides = table.rows.iter().any(has_text);
     if let Some(last) = table.heads.last_mut() {
         last.name = OUTCOME.to_owned();
     }

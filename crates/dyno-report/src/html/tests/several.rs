@@ -212,7 +212,10 @@ fn the_title_of_a_comparison_has_its_outcome_and_the_worst_verdict() {
     let refused = title(&two(1.3, Verdict::Refused));
     assert!(refused.ends_with(" – faster, refused"), "{refused}");
     let three = title(&several().page());
-    assert!(three.contains("1 slower") && three.ends_with("doubtful"), "{three}");
+    assert!(
+        three.contains("1 slower") && three.ends_with("doubtful"),
+        "{three}"
+    );
 }
 
 /// The cells with figures of each side, by row of the first table.
@@ -244,14 +247,14 @@ fn runs_that_are_no_repetitions_have_no_common_figures() {
 }
 
 #[test]
-fn a_refused_run_beside_valid_ones_is_said_at_the_top() {
+fn a_refused_run_is_named_at_the_top() {
     let mut runs = vec![run_of(1, 1.0, &[]), run_of(2, 1.0, &[])];
     runs[1].verdict = Some(Verdict::Refused);
     let several = Several::of(runs, vec![vec![0], vec![1]]);
-    let said = refusals(&several.input());
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].starts_with("runs-listed: ") && said[0].ends_with(" 2 was refused."));
-    let banner = format!("<p class=\"banner\">{}</p>", said[0]);
+    let named = refusals(&several.input());
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].starts_with("runs-listed: ") && named[0].ends_with(" 2 was refused."));
+    let banner = format!("<p class=\"banner\">{}</p>", named[0]);
     assert!(several.page().contains(&banner), "{banner}");
 }
 

@@ -7,7 +7,7 @@ use super::{CompareOptions, compared, run};
 use crate::compare::poolable;
 
 #[test]
-fn only_repetitions_are_pooled_and_the_rule_is_that_of_comparisons() {
+fn only_repetitions_are_pooled_as_in_comparisons() {
     let with = |sessions: u32, seed: u64| -> RunRecord {
         let mut run = run(1000.0, seed);
         run.head.drive.as_mut().unwrap().sessions = sessions;
@@ -23,7 +23,7 @@ fn only_repetitions_are_pooled_and_the_rule_is_that_of_comparisons() {
 }
 
 #[test]
-fn a_page_is_not_told_of_options() {
+fn sentences_for_pages_name_no_option() {
     let mut tpcc = run(1000.0, 2);
     tpcc.head.workload.name = "tpcc.lua".to_owned();
     let error = poolable(&[&run(1000.0, 1), &tpcc]).unwrap_err();
