@@ -60,7 +60,7 @@ pub(crate) fn locate(parsed: &Parsed, word: &str) -> Result<(PathBuf, String)> {
 }
 
 /// The file and the run of `FILE:RUN`.
-fn in_file(word: &str) -> Option<(&str, &str)> {
+pub(crate) fn in_file(word: &str) -> Option<(&str, &str)> {
     let parts = word.rsplit_once(':');
     parts.filter(|(file, _)| Path::new(file).is_file())
 }

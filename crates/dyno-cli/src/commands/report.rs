@@ -10,12 +10,13 @@ use dyno_report::{Pivot, junit, markdown};
 use dyno_results::Scope;
 use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 
+use super::compare::distinguished;
 use super::kinds::{Kinds, kinds};
 use super::pivot::on_page;
 use crate::definitions::REPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, output, window};
+use crate::{STATUS_DONE, console, output, run_store, window};
 
 /// Writes the report.
 ///
@@ -133,14 +134,14 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
         _ => Scope::whole(),
     };
     let window = window::asked(parsed)?;
-    let mut runs: Vec<RunRecord> = Vec::new();
+    let mut runs = Vec::new();
     for word in words {
         let (file, mut record) = window::load(parsed, word, &scope, window)?;
         // A run that never finished is shown from its intervals.
         record.summary = Some(recorded(&record, &file.display().to_string()));
-        runs.push(record);
+        runs.push((file, record));
     }
-    Ok(runs)
+    Ok(distinguished(runs))
 }
 
 /// The path of the report; `None` for standard output.
@@ -150,10 +151,15 @@ fn report_path(parsed: &Parsed, runs: &[RunRecord], format: Format) -> Result<Op
         (Some(path), _) => Ok(Some(path.to_owned())),
         (None, None) => bail!("there is no run to report"),
         (None, Some(run)) => Ok(match format {
-            Format::Html => Some(format!("{}.html", run.head.name)),
+            Format::Html => Some(format!("{}.html", plain_name(&run.head.name))),
             Format::Markdown | Format::JUnit => None,
         }),
     }
+}
+
+/// A run's name without the file in front of it.
+fn plain_name(name: &str) -> &str {
+    run_store::in_file(name).map_or(name, |(_, run)| run)
 }
 
 fn written(
