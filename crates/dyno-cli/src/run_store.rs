@@ -53,10 +53,30 @@ pub(crate) fn load(parsed: &Parsed, word: &str, scope: &Scope) -> Result<(PathBu
 /// # Errors
 /// The user said `none`.
 pub(crate) fn locate(parsed: &Parsed, word: &str) -> Result<(PathBuf, String)> {
-    if let Some((file, run)) = word.rsplit_once(':')
-        && Path::new(file).is_file()
-    {
-        return Ok((PathBuf::from(file), run.to_owned()));
+    match in_file(word) {
+        Some((file, run)) => Ok((PathBuf::from(file), run.to_owned())),
+        None => Ok((required(parsed)?, word.to_owned())),
     }
-    Ok((required(parsed)?, word.to_owned()))
+}
+
+/// The file and the run of `FILE:RUN`.
+pub(crate) fn in_file(word: &str) -> Option<(&str, &str)> {
+    let parts = word.rsplit_once(':');
+    parts.filter(|(file, _)| Path::new(file).is_file())
+}
+
+/// The runs of a side, in which `FILE:1,2` is two runs of that file: a run without a file is in the
+/// file of the run before it.
+pub(crate) fn in_one_file(runs: &[&str]) -> Vec<String> {
+    let mut before: Option<&str> = None;
+    let mut whole = Vec::new();
+    for run in runs {
+        let own = in_file(run).map(|(file, _)| file);
+        whole.push(match (own, before) {
+            (None, Some(file)) => format!("{file}:{run}"),
+            _ => (*run).to_owned(),
+        });
+        before = own.or(before);
+    }
+    whole
 }

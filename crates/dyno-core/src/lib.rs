@@ -49,6 +49,7 @@ pub mod figures;
 pub mod finding;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod headline;
 pub mod interval;
 pub mod mounts;
 pub mod plan;

@@ -35,4 +35,5 @@ pub mod sysbench;
 pub mod terminal;
 
 pub use document::Pivot;
+pub use number::latency;
 pub use terminal::markdown;

@@ -30,19 +30,33 @@ pub(crate) fn figure(value: f64) -> String {
 
 /// A latency in milliseconds, with three significant digits and a unit: `4.12 µs`, `1.23 ms`, `2.31
 /// s`.
-pub(crate) fn latency(ms: f64) -> String {
-    let (value, unit) = if !ms.is_finite() || ms <= 0.0 {
+pub fn latency(ms: f64) -> String {
+    if !ms.is_finite() || ms <= 0.0 {
         return "0 ms".into();
-    } else if ms < 0.0009995 {
-        (ms * 1e6, "ns")
-    } else if ms < 0.9995 {
-        (ms * 1e3, "µs")
-    } else if ms < 999.5 {
-        (ms, "ms")
-    } else {
-        (ms / 1e3, "s")
-    };
-    format!("{} {unit}", significant(value))
+    }
+    let unit = time_unit(ms);
+    format!("{} {unit}", significant(in_time_unit(ms, unit)))
+}
+
+/// The unit that fits a time of so many milliseconds.
+pub(crate) fn time_unit(ms: f64) -> &'static str {
+    match ms {
+        ms if !ms.is_finite() || ms <= 0.0 => "ms",
+        ms if ms < 0.0009995 => "ns",
+        ms if ms < 0.9995 => "µs",
+        ms if ms < 999.5 => "ms",
+        _ => "s",
+    }
+}
+
+/// Milliseconds in a unit of [`time_unit`].
+pub(crate) fn in_time_unit(ms: f64, unit: &str) -> f64 {
+    match unit {
+        "ns" => ms * 1e6,
+        "µs" => ms * 1e3,
+        "s" => ms / 1e3,
+        _ => ms,
+    }
 }
 
 /// A duration in seconds: `12.3 s`, `30 s`, `5 min`, `1 h 2 min`.

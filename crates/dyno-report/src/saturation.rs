@@ -4,6 +4,8 @@ use dyno_core::finding::Verdict;
 use dyno_core::summary::{LatencySummary, PartSummary, Rates, RunSummary};
 use serde::Serialize;
 
+use crate::terminal::EventWord;
+
 /// One number of sessions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
@@ -30,6 +32,9 @@ pub struct Step {
 pub struct Saturation {
     /// The workload, as typed.
     pub workload: String,
+    /// The word for its events.
+    #[serde(skip)]
+    pub event: EventWord,
     /// The common name of the steps' runs.
     pub sequence: String,
     /// In the order of execution.
@@ -54,6 +59,7 @@ impl Saturation {
         let steps = against_the_first(runs.iter().map(own).collect());
         Self {
             workload: first.map_or_else(String::new, |run| run.workload.name.clone()),
+            event: EventWord::of_all(runs.iter().map(EventWord::of)),
             sequence: first
                 .and_then(|run| run.phase.as_ref())
                 .map_or_else(String::new, |phase| phase.sequence.clone()),
@@ -76,6 +82,7 @@ impl Saturation {
         let steps = against_the_first(begun.map(own).collect());
         Self {
             workload: run.workload.name.clone(),
+            event: EventWord::of(run),
             sequence: String::new(),
             knee: knee(&steps),
             steps,

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_analysis::stalls::{RunStalls, of_run};
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::headline::headline_percent;
 use dyno_core::record::{RunRecord, RunState};
 use serde::Serialize;
 
@@ -79,21 +80,29 @@ pub struct Comparison {
     /// Runs with a log that does not name the workload, which may therefore differ.
     #[serde(skip)]
     pub unknown_workloads: Vec<String>,
+    /// Whether a run is a test of the host, whose events are no transactions.
+    #[serde(skip)]
+    pub host_test: bool,
     /// Checks 42 to 50.
     pub findings: Vec<Finding>,
 }
 
 impl Comparison {
-    /// The main metric of the comparison: the throughput, or the response time for an open loop,
-    /// which has a requested rate.
+    /// The main metric of the comparison: the throughput, or for an open loop, which has a
+    /// requested rate, the response time at the percentile of headlines.
     pub fn subject(&self) -> Option<&Metric> {
         let called = |name: &str| self.metrics.iter().find(|metric| metric.name == name);
-        let open = ["p99", "p95", "p50", "mean"];
-        let known = |metric: &&Metric| metric.ratio.is_some();
-        let mut open = open
-            .iter()
-            .filter_map(|of| called(&format!("response time, {of}")).filter(known));
-        open.next().or_else(|| called("events"))
+        let known = || self.metrics.iter().filter(|metric| metric.ratio.is_some());
+        let percent = |metric: &Metric| {
+            let number = metric.name.strip_prefix("response time, p")?;
+            number.parse::<f64>().ok()
+        };
+        let headline = headline_percent(known().filter_map(percent));
+        let open = match headline {
+            Some(headline) => known().find(|metric| percent(metric) == Some(headline)),
+            None => known().find(|metric| metric.name == "response time, mean"),
+        };
+        open.or_else(|| called("events"))
     }
 
     /// Whether the load was an open loop.
@@ -259,6 +268,16 @@ pub fn compare(
     compared(&views(base, &context), &views(new, &context), options)
 }
 
+/// Whether the runs of a side may be pooled, by the rule of [`compare`].
+///
+/// # Errors
+/// [`CompareError`] if they are not repetitions of each other.
+pub fn poolable(runs: &[&RunRecord]) -> Result<(), CompareError> {
+    let context = Context::default();
+    let side = views(runs, &context);
+    refusal::check(&side, &side, &CompareOptions::default())
+}
+
 /// The description of the runs of one side – server, load, options, facts, settings – by name, with
 /// all values that occur. Factors are in the runs' heads.
 pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
@@ -327,6 +346,7 @@ fn compared(
         differences: differences::differences(base, new, options),
         tables_read: tables::are_read(base) && tables::are_read(new),
         unknown_workloads: unknown_workloads(base, new),
+        host_test: base.iter().chain(new).any(is_host_test),
         findings: Vec::new(),
     };
     comparison.findings = judged::findings(&comparison, options);
@@ -390,6 +410,10 @@ impl Side {
         let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
         text::few(&names, 3)
     }
+}
+
+fn is_host_test(view: &View) -> bool {
+    view.summary().is_some_and(|run| run.machine.is_some())
 }
 
 fn unknown_workloads(base: &[View], new: &[View]) -> Vec<String> {

@@ -74,8 +74,12 @@ pub(crate) fn chance(p: f64) -> String {
     }
 }
 
+/// A time in milliseconds, or in microseconds if it is shorter than one.
 pub(crate) fn ms(ms: f64) -> String {
-    format!("{} ms", plain(ms))
+    match ms.abs() {
+        under if under > 0.0 && under < 1.0 => format!("{} µs", plain(ms * 1e3)),
+        _ => format!("{} ms", plain(ms)),
+    }
 }
 
 pub(crate) fn seconds(s: f64) -> String {
@@ -153,6 +157,9 @@ mod tests {
         assert_eq!(sentence("sbtest1 holds"), "sbtest1 holds.");
         assert_eq!(signed(3.0), "+3");
         assert_eq!(percent(0.7), "70 %");
+        assert_eq!(ms(0.046_1), "46.1 µs");
+        assert_eq!(ms(2000.0), "2000 ms");
+        assert_eq!(ms(0.0), "0 ms");
         assert_eq!(rate(1234.5), "1,235");
         assert_eq!(bytes(1536.0), "1.5 KiB");
         assert_eq!(bytes(12.0), "12 bytes");

@@ -16,10 +16,7 @@ fn a_calibration_is_used_by_the_runs_that_follow() {
         assert_eq!(ceiling["outcome"], "not_checked", "{kind}: {ceiling}");
 
         let printed = lab.dyno(&format!("calibrate {options}")).success();
-        has(
-            &printed,
-            &["ceiling", "events/s", "client CPU", "2 workers"],
-        );
+        has(&printed, &["ceiling", "tx/s", "client CPU", "2 workers"]);
         let made = lab.json(&format!("calibrate {options} --json"));
         let ceiling = made["events_per_s_max"].as_f64().unwrap();
         assert!(ceiling > 0.0 && made["cpu_us_per_event"].as_f64().unwrap() > 0.0);

@@ -127,6 +127,17 @@ fn refuses_to_compare_other_workloads() {
         &refused,
         &["oltp_point_select and oltp_update_index", "--force"],
     );
+    // A page follows the same rule for sides and for runs of one side.
+    for runs in ["1 2", "1,2"] {
+        let report = lab.dyno(&format!("report {runs} -o page.html --force"));
+        has(
+            &report.success(),
+            &[
+                "warning: Cannot compare run 1 (",
+                "oltp_point_select and oltp_update_index; compare runs of one workload.",
+            ],
+        );
+    }
     let forced = lab.dyno("compare 1 2 --force").success();
     has(
         &forced,

@@ -139,7 +139,7 @@ fn exports_runs_comparisons_and_tables_as_markdown() {
         ),
         (
             "compare 1 2 --format markdown --fail-if 'rate < 0.001x' --junit compare.xml",
-            &["| base | new | new/base | ", "rate \\< 0.001x: "],
+            &["| figure | base | new | new/base | ", "rate \\< 0.001x: "],
         ),
         (
             "table --rows memory --format markdown",

@@ -125,7 +125,7 @@ fn saturate_climbs_within_one_run() {
     let shown = lab.dyno(&line).success();
     has(
         &shown,
-        &["sessions events/s gain", "knee", "parts of one run"],
+        &["sessions tx/s gain", "knee", "parts of one run"],
     );
     assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
     let result = lab.json("show 1 --json");

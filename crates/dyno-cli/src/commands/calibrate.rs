@@ -4,6 +4,7 @@ use anyhow::Result;
 use dyno_core::plan::OptionValue;
 use dyno_core::text::number_of;
 use dyno_core::units;
+use dyno_report::latency;
 
 use crate::options::Parsed;
 use crate::{STATUS_DONE, console, signals};
@@ -28,10 +29,10 @@ pub(super) fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed
 fn text(made: &Calibration) -> String {
     let rate = |per_s: f64| units::human_count(per_s.round() as u64);
     format!(
-        "ceiling       {} events/s: what {} could offer with a core each, over {}\n\
+        "ceiling       {} tx/s: what {} could offer with a core each, over {}\n\
          client CPU    {:.2} µs per event\n\
-         measured      {} events/s with {}, while the null server used part of this host\n\
-         jitter        p99.9 {:.3} ms; longest stall of a worker {:.2} ms\n\
+         measured      {} tx/s with {}, while the null server used part of this host\n\
+         jitter        p99.9 {}; longest stall of a worker {}\n\
          Above 70 % of the ceiling, a run is doubtful. Kept for the same script, options, sessions \
          and workers on this host.\n",
         rate(made.events_per_s_max),
@@ -40,7 +41,7 @@ fn text(made: &Calibration) -> String {
         made.cpu_us_per_event,
         rate(made.events_per_s),
         number_of(made.sessions, "session"),
-        made.p999_ms,
-        made.stall_ms_max,
+        latency(made.p999_ms),
+        latency(made.stall_ms_max),
     )
 }

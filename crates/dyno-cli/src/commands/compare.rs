@@ -281,7 +281,7 @@ fn sides(parsed: &Parsed) -> Result<Vec<Vec<RunRecord>>> {
 }
 
 /// Adds the file to the names of runs that also occur in another file.
-fn distinguished(runs: Vec<(PathBuf, RunRecord)>) -> Vec<RunRecord> {
+pub(super) fn distinguished(runs: Vec<(PathBuf, RunRecord)>) -> Vec<RunRecord> {
     let name = |(file, run): &(PathBuf, RunRecord)| (file.clone(), run.head.name.clone());
     let names: Vec<(PathBuf, String)> = runs.iter().map(name).collect();
     let apart = |(file, mut run): (PathBuf, RunRecord)| {

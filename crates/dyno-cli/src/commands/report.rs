@@ -5,17 +5,18 @@ use dyno_analysis::summary::recorded;
 use dyno_core::clock::wall_time;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::text::plural;
-use dyno_report::html::{COLUMNS_MAX, ReportInput, report};
+use dyno_report::html::{COLUMNS_MAX, ReportInput, refusals, report};
 use dyno_report::{Pivot, junit, markdown};
 use dyno_results::Scope;
 use dyno_verdict::{CompareError, CompareOptions, Comparison, compare};
 
+use super::compare::distinguished;
 use super::kinds::{Kinds, kinds};
 use super::pivot::on_page;
 use crate::definitions::REPORT;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
-use crate::{STATUS_DONE, console, output, window};
+use crate::{STATUS_DONE, console, output, run_store, window};
 
 /// Writes the report.
 ///
@@ -133,14 +134,14 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
         _ => Scope::whole(),
     };
     let window = window::asked(parsed)?;
-    let mut runs: Vec<RunRecord> = Vec::new();
+    let mut runs = Vec::new();
     for word in words {
         let (file, mut record) = window::load(parsed, word, &scope, window)?;
         // A run that never finished is shown from its intervals.
         record.summary = Some(recorded(&record, &file.display().to_string()));
-        runs.push(record);
+        runs.push((file, record));
     }
-    Ok(runs)
+    Ok(distinguished(runs))
 }
 
 /// The path of the report; `None` for standard output.
@@ -150,10 +151,15 @@ fn report_path(parsed: &Parsed, runs: &[RunRecord], format: Format) -> Result<Op
         (Some(path), _) => Ok(Some(path.to_owned())),
         (None, None) => bail!("there is no run to report"),
         (None, Some(run)) => Ok(match format {
-            Format::Html => Some(format!("{}.html", run.head.name)),
+            Format::Html => Some(format!("{}.html", plain_name(&run.head.name))),
             Format::Markdown | Format::JUnit => None,
         }),
     }
+}
+
+/// A run's name without the file in front of it.
+fn plain_name(name: &str) -> &str {
+    run_store::in_file(name).map_or(name, |(_, run)| run)
 }
 
 fn written(
@@ -176,6 +182,9 @@ fn written(
         generated_unix_s: wall_time().as_secs_f64(),
         title: parsed.value("title").unwrap_or_default(),
     };
+    for why in refusals(&input) {
+        console::note(&format!("warning: {why}"));
+    }
     match format {
         Format::Html => report(&input),
         Format::Markdown => markdown::report(&input),
@@ -205,26 +214,8 @@ pub(super) fn compared(
         return Vec::new();
     };
     let base = of(base);
-    let against =
-        |side: &Vec<usize>| compare(&base, &of(side), &options).map_err(|error| refused(&error));
-    others.iter().map(against).collect()
-}
-
-/// Why sides are not compared, as a sentence for the page.
-fn refused(error: &CompareError) -> String {
-    match error {
-        // The page has no option to override it.
-        CompareError::Workloads {
-            one_workload,
-            other_workload,
-            ..
-        } => format!("Runs of {one_workload} and of {other_workload} are not compared."),
-        error => {
-            let message = error.to_string();
-            match message.strip_prefix('c') {
-                Some(rest) => format!("C{rest}."),
-                None => format!("{message}."),
-            }
-        }
-    }
+    let against = |side: &Vec<usize>| compare(&base, &of(side), &options);
+    let sentence = |error: CompareError| error.sentence();
+    let compared = others.iter().map(against);
+    compared.map(|one| one.map_err(sentence)).collect()
 }

@@ -7,8 +7,9 @@ use dyno_core::clock::{civil, wall_time};
 use dyno_core::factors::{self, EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::plan::LoadSchedule;
+use dyno_core::record::Source;
 use dyno_core::units;
-use dyno_report::terminal::{RunRow, runs};
+use dyno_report::terminal::{EventWord, RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
 use serde_json::{Value, json};
 
@@ -169,6 +170,7 @@ pub(super) fn row(line: &RunLine) -> RunRow {
             .to_owned(),
         sessions: line.sessions,
         schedule: (line.schedule.as_ref()).map_or_else(String::new, LoadSchedule::short),
+        event: event(line),
         events_per_s: line.events_per_s,
         p95_ms: line.p95_ms,
         verdict: line.verdict,
@@ -176,6 +178,14 @@ pub(super) fn row(line: &RunLine) -> RunRow {
         waived: line.checks_waived,
         state: state.to_owned(),
         note: noted(line),
+    }
+}
+
+/// The word for its events: a test of the host has no target.
+fn event(line: &RunLine) -> EventWord {
+    match line.source == Source::Dyno && line.target.is_empty() {
+        true => EventWord::Event,
+        false => EventWord::Transaction,
     }
 }
 

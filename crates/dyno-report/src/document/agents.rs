@@ -4,7 +4,7 @@ use dyno_core::summary::{AgentSummary, RunSummary};
 
 use super::{Block, PAGE, Table, Value};
 use crate::number::figure;
-use crate::terminal::Ink;
+use crate::terminal::{EventWord, Ink};
 
 /// A row for each agent.
 pub(crate) fn agents(run: &RunSummary) -> Block {
@@ -13,7 +13,9 @@ pub(crate) fn agents(run: &RunSummary) -> Block {
         .text("host", PAGE, |agent| agent.host.clone())
         .figure("share", PAGE, |agent| Value::Share(agent.fraction))
         .figure("sessions", 0, |agent| Value::Count(agent.sessions.into()))
-        .figure("events/s", 1, |agent| Value::Rate(agent.events_per_s))
+        .figure(EventWord::of(run).per_s(), 1, |agent| {
+            Value::Rate(agent.events_per_s)
+        })
         .figure("errors", PAGE, |agent| Value::Count(agent.errors))
         .figure("service p50", PAGE, |agent| agent.p50_ms.map(Value::Ms))
         .figure("service p99", 2, |agent| agent.p99_ms.map(Value::Ms))

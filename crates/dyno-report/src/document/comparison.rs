@@ -1,22 +1,32 @@
 //! A comparison of two sides.
 
+use dyno_core::figures::MS;
 use dyno_verdict::{Basis, Better, Comparison, Metric};
 
 use super::{Cell, PAGE, Table, Value};
-use crate::number::{figure, plain};
-use crate::terminal::Ink;
+use crate::number::{figure, in_time_unit, plain, time_unit};
+use crate::terminal::{EventWord, Ink};
+
+/// The heading of the last column where each column has one.
+const OUTCOME: &str = "outcome";
 
 /// The figures of both sides, with ratios. Columns of rank 0 fit a narrow terminal.
 pub(crate) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
     let number = |value: Option<f64>| value.map(|value| Value::Text(digits(value)));
+    let base = |metric: &Metric| number(shown(metric, metric.base));
+    let new = |metric: &Metric| number(shown(metric, metric.new));
+    let event = match comparison.host_test {
+        true => EventWord::Event,
+        false => EventWord::Transaction,
+    };
     let (head, between) = match narrow {
         true => ("95 %", "–"),
         false => ("95 % interval", " – "),
     };
     let mut table = Table::of(comparison.metrics.iter().filter(|one| is_there(one)))
-        .text("", 0, name)
-        .figure("base", 0, |metric| number(metric.base))
-        .figure("new", 0, |metric| number(metric.new))
+        .text("", 0, |metric| name(metric, event))
+        .figure("base", 0, base)
+        .figure("new", 0, new)
         .figure("new/base", 0, ratio)
         .figure(head, 0, |metric| interval(metric, between).map(Value::Text))
         .text("0.5 – 1 – 2", PAGE, |metric| {
@@ -45,6 +55,27 @@ pub(crate) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
     table
 }
 
+/// The table with a heading for each column, as pages and Markdown need it. The first columns have
+/// these names; a terminal leaves the first and the last without one. If no difference is
+/// significant, the last column is empty and left out.
+pub(crate) fn headed(mut table: Table, names: [&str; 3]) -> Table {
+    let has_text = |row: &Vec<Cell>| {
+        let last = row.last().map(|cell| &cell.value);
+        last.is_some_and(|value| *value != Value::Text(String::new()))
+    };
+    let decides = table.rows.iter().any(has_text);
+    if let Some(last) = table.heads.last_mut() {
+        last.name = OUTCOME.to_owned();
+    }
+    if !decides {
+        table.retain(|head| head.name != OUTCOME);
+    }
+    for (head, name) in table.heads.iter_mut().zip(names) {
+        head.name = name.to_owned();
+    }
+    table
+}
+
 fn ratio(metric: &Metric) -> (Ink, String) {
     let ink = match metric.significant {
         true => Ink::Strong,
@@ -54,7 +85,10 @@ fn ratio(metric: &Metric) -> (Ink, String) {
 }
 
 /// A metric with its unit, in few words.
-fn name(metric: &Metric) -> String {
+fn name(metric: &Metric, event: EventWord) -> String {
+    if metric.name == "events" {
+        return event.per_s().to_owned();
+    }
     let name = match metric.name.split_once(", ") {
         Some(("latency", "mean")) => "mean latency",
         Some(("latency", "maximum")) => "max latency",
@@ -64,7 +98,7 @@ fn name(metric: &Metric) -> String {
         _ if metric.name == "read by the server" => "server reads",
         _ => &metric.name,
     };
-    format!("{name} {}", unit(&metric.unit))
+    format!("{name} {}", unit(metric))
 }
 
 /// The interval of the ratio, if there is one.
@@ -86,9 +120,10 @@ pub(crate) fn times(ratio: f64) -> String {
     }
 }
 
-/// A unit in short form.
-fn unit(unit: &str) -> String {
-    match unit {
+/// The unit of a metric's values in short form: times have the one that fits the longer side.
+fn unit(metric: &Metric) -> String {
+    match metric.unit.as_str() {
+        MS => time_unit(longer_ms(metric)).to_owned(),
         "per second" => "/s".to_owned(),
         "per 100 attempts" => "per 100".to_owned(),
         other => match other.split_once(" per ") {
@@ -96,6 +131,19 @@ fn unit(unit: &str) -> String {
             None => other.to_owned(),
         },
     }
+}
+
+/// A value of a metric in the unit of its row.
+fn shown(metric: &Metric, value: Option<f64>) -> Option<f64> {
+    match metric.unit.as_str() {
+        MS => value.map(|ms| in_time_unit(ms, time_unit(longer_ms(metric)))),
+        _ => value,
+    }
+}
+
+fn longer_ms(metric: &Metric) -> f64 {
+    let sides = [metric.base, metric.new].into_iter().flatten();
+    sides.fold(0.0, f64::max)
 }
 
 /// The ratio in words, with its colour.

@@ -21,7 +21,7 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
-pub(crate) use comparison::{basis, digits, interval, is_there, metrics, times};
+pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, times};
 pub(crate) use costs::costs;
 pub(crate) use errors::{by_code, cut_off, error_codes, errors, interruptions, unfinished};
 pub(crate) use facts::{facts, tables};

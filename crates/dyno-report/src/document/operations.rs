@@ -4,7 +4,7 @@ use dyno_core::summary::{LedgerEntry, OperationSummary, RoleSummary, RunSummary}
 
 use super::{Block, Cell, PAGE, Table, Value};
 use crate::number::{self, latency, length, percent, plain, thousands};
-use crate::terminal::Ink;
+use crate::terminal::{EventWord, Ink};
 
 /// A role that achieves less than this share of its requested rate is marked.
 const ACHIEVED: f64 = 0.95;
@@ -27,7 +27,9 @@ pub(crate) fn roles(run: &RunSummary) -> Vec<Block> {
     let table = Table::of(&run.roles)
         .text("roles", 0, |role| role.name.clone())
         .figure("sessions", 0, |role| Value::Count(role.sessions.into()))
-        .figure("events/s", 1, |role| Value::Rate(role.events_per_s))
+        .figure(EventWord::of(run).per_s(), 1, |role| {
+            Value::Rate(role.events_per_s)
+        })
         .figure("asked/s", 3, |role| role.asked_per_s.map(Value::Rate))
         .figure("achieved", 2, achieved)
         .figure("per session", 4, per_session)

@@ -9,10 +9,6 @@ use crate::terminal::{EventWord, Ink};
 /// A row for each part. Columns of rank 0 fit any terminal.
 pub(crate) fn parts(run: &RunSummary) -> Table {
     let number = |part: &PartSummary| run.parts.iter().position(|one| std::ptr::eq(one, part));
-    let unit = match EventWord::of(run) {
-        EventWord::Transaction => "tx/s",
-        EventWord::Event => "events/s",
-    };
     let mut columns = Table::of(&run.parts)
         .text("part", 0, |part| part.label.clone())
         .figure("no.", PAGE, |part| {
@@ -29,7 +25,7 @@ pub(crate) fn parts(run: &RunSummary) -> Table {
         .figure("sessions", PAGE, |part| {
             measured(part, Ink::Plain, Value::Count(part.sessions.into()))
         })
-        .figure(unit, 0, |part| {
+        .figure(EventWord::of(run).per_s(), 0, |part| {
             measured(part, Ink::Strong, Value::Rate(part.rates.events_per_s))
         })
         .mean(PAGE, latencies);

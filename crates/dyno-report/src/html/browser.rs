@@ -253,7 +253,7 @@ fn a_cross_hair_goes_over_all_charts_and_keys_move_it() {
     let text = tab.evaluate("document.getElementById('said').textContent");
     let text = text.as_str().unwrap();
     assert!(
-        text.contains("events/s ") && text.contains("p99 latency "),
+        text.contains("tx/s ") && text.contains("p95 latency "),
         "{text}"
     );
     let lines = "document.querySelectorAll('i.cross:not([hidden])').length";

@@ -1,5 +1,6 @@
 //! The five headline figures.
 
+use dyno_core::headline::{HEADLINE_PERCENT, headline_percent};
 use dyno_core::summary::{LatencySummary, Percentile};
 use dyno_core::text::counted;
 
@@ -77,7 +78,7 @@ fn rate(view: &View<'_>) -> Headline<'static> {
     Headline {
         name: "Throughput",
         value: rate.unwrap_or_default(),
-        unit: "events/s".to_owned(),
+        unit: view.event().per_s().to_owned(),
         detail: detail.join(" · "),
         source: "summary: events that ended in the measurement / its length",
         ..Headline::default()
@@ -100,8 +101,8 @@ fn latency(view: &View<'_>) -> Headline<'static> {
         headline.detail = if ended { "not known" } else { "no event ended" }.to_owned();
         return headline;
     };
-    // The largest percentile up to the headline's that has enough samples.
-    let most = view.headline_percent().unwrap_or(99.0);
+    let known = latency.percentiles.iter().filter(|p| p.value_ms.is_some());
+    let most = headline_percent(known.map(|p| p.percent)).unwrap_or(HEADLINE_PERCENT);
     let carried = |p: &&Percentile| p.value_ms.is_some() && p.percent <= most;
     let best = latency.percentiles.iter().filter(carried);
     let best = best.max_by(|a, b| a.percent.total_cmp(&b.percent));

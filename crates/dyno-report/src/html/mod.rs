@@ -59,6 +59,7 @@ pub(crate) use markup::{Text, xml_text};
 use page::{Page, put};
 pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
+pub use several::refusals;
 pub(crate) use small_multiples::{Bar, Drawing, Lines, Series, SmallMultiple};
 pub use svg::Charts;
 
@@ -171,15 +172,24 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// The requested title, or one derived from the runs.
+/// The requested title, or one derived from the runs; for a comparison with its outcome.
 fn heading(input: &ReportInput<'_>, views: &[View<'_>]) -> String {
-    match views {
+    let searched = dyno_analysis::search::answer_of(input.runs);
+    let title = match views {
         _ if !input.title.is_empty() => input.title.to_owned(),
         [] => "No runs".to_owned(),
         [view] => view.title(),
-        views => match dyno_analysis::search::answer_of(input.runs) {
+        views => match searched {
             Some(answer) => answer.to_owned(),
             None => several::sentence(&several::sides(input, views)),
         },
+    };
+    // Experiments and searches have answers of another kind.
+    if views.len() < 2 || searched.is_some() || input.experiment.is_some() {
+        return title;
+    }
+    match several::outcome(&several::sides(input, views)) {
+        Some(outcome) => format!("{title} – {outcome}"),
+        None => title,
     }
 }

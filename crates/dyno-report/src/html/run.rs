@@ -3,6 +3,7 @@
 use dyno_analysis::bins::{self, Bin};
 use dyno_analysis::stalls::{self, RunStalls, TooLittle};
 use dyno_core::finding::Stall;
+use dyno_core::headline::headline_percent;
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary, LatencySummary, Percentile, RunSummary};
@@ -10,6 +11,7 @@ use dyno_core::summary::{AgentSummary, IntervalSummary, LatencySummary, Percenti
 use super::chart::Compact;
 use super::data::PartMark;
 use super::markup::Text;
+use crate::terminal::EventWord;
 
 /// A run in a report.
 pub(super) struct View<'a> {
@@ -156,6 +158,12 @@ impl<'a> View<'a> {
             || summary.is_some_and(|summary| summary.response.is_some())
     }
 
+    /// The word for its events.
+    pub(super) fn event(&self) -> EventWord {
+        let summary = self.run.summary.as_ref();
+        summary.map_or(EventWord::Transaction, EventWord::of)
+    }
+
     /// The name of those latencies.
     pub(super) fn latency_word(&self) -> &'static str {
         if self.is_open() {
@@ -165,19 +173,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The percentile drawn with throughput: of those with enough events in most intervals, the one
-    /// nearest to the 99th.
+    /// The percentile drawn with throughput: the headlines' of those with enough events in most
+    /// intervals.
     pub(super) fn headline_percent(&self) -> Option<f64> {
-        let distance = |percent: &f64| (percent - 99.0).abs();
         let carried = |percent: &f64| {
             let line = self.percentile_over_time(*percent);
             let known = line.iter().filter(|(_, value)| !value.is_nan()).count();
             known > 0 && known * 2 >= line.len()
         };
         let asked = self.run.head.percentiles.iter().copied();
-        asked
-            .filter(carried)
-            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        headline_percent(asked.filter(carried))
     }
 
     /// A percentile of each interval in milliseconds; NaN if missing.

@@ -66,6 +66,13 @@ pub(super) fn scheduled() -> RunRecord {
 }
 
 #[test]
+fn the_headline_has_the_percentile_of_other_places() {
+    let page = page_of(&[samples::run(SHORT)]);
+    assert!(page.contains("<small>p95</small>"));
+    assert!(page.contains("Throughput and p95 latency"));
+}
+
+#[test]
 fn a_load_that_changed_has_its_parts_in_a_table_and_on_the_charts() {
     let page = page_of(&[scheduled()]);
     for text in [

@@ -20,7 +20,8 @@ pub(super) fn over_time(page: &mut Page, view: &View<'_>) {
         return;
     }
     let rates = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
-    let mut lines = vec![page.line("events/s", 0, &rates, Look::Area, 0)];
+    let unit = view.event().per_s();
+    let mut lines = vec![page.line(unit, 0, &rates, Look::Area, 0)];
     lines.extend(offered(page, view, &rates));
     let mut axes = vec![Axis::new("throughput", "count/s")];
     let mut title = "Throughput".to_owned();
@@ -138,7 +139,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     }
     let rates = thin(&view.rates, view.points(POINTS_MAX), Keep::Extremes);
-    let line = page.line("events/s", 0, &rates, Look::Line, 0);
+    let line = page.line(view.event().per_s(), 0, &rates, Look::Line, 0);
     figure(
         page,
         view,

@@ -123,7 +123,7 @@ pub(super) fn title(run: &RunSummary) -> String {
 /// Rates and errors in one line, latencies in the next.
 fn figures(run: &RunSummary, page: &mut Page) {
     let word = EventWord::of(run);
-    let mut events = format!("{} {}/s", rate(run.rates.events_per_s), word.short());
+    let mut events = format!("{} {}", rate(run.rates.events_per_s), word.per_s());
     if let Some(precision) = precision(run) {
         events += &format!(" {precision}");
     }
@@ -353,21 +353,40 @@ fn where_recorded(run: &RunSummary, page: &mut Page) {
         return;
     };
     let id = recorded.id;
-    // A file other than the default of the commands.
-    let file = match recorded.file.as_str() {
-        RESULTS_FILE => String::new(),
-        file => format!(" --results {}", shell_word(file)),
+    let text = match recorded.file.as_str() {
+        RESULTS_FILE => {
+            format!("in {RESULTS_FILE}{DOT}dyno show {id} -v{DOT}dyno report {id}")
+        }
+        // Not the default of the commands. Its path may be long, so it is printed only once.
+        file => format!(
+            "dyno report {id} --results {}{DOT}dyno show takes the same options",
+            shell_word(file)
+        ),
     };
-    let text = format!(
-        "in {}{DOT}dyno show {id} -v{file}{DOT}dyno report {id}{file}",
-        recorded.file
-    );
     page.row(&format!("run {id}"), Ink::Faint, &text);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_samples::summaries;
+
+    #[test]
+    fn the_path_of_the_results_is_printed_once() {
+        let look = Look {
+            columns: 200,
+            ..Look::default()
+        };
+        for file in [RESULTS_FILE, "/var/lib/benchmarks/november.db"] {
+            let mut run = summaries::good();
+            if let Some(recorded) = &mut run.recorded {
+                file.clone_into(&mut recorded.file);
+            }
+            let text = summary(&run, &look);
+            assert_eq!(text.matches(file).count(), 1, "{text}");
+            assert!(text.contains("dyno report 12"), "{text}");
+        }
+    }
 
     #[test]
     fn a_sentence_ends_where_another_begins() {

@@ -1,7 +1,7 @@
 //! Comparisons of runs with a base.
 
 use dyno_core::finding::{Tally, verdict};
-use dyno_verdict::{Comparison, Difference, Metric, Side};
+use dyno_verdict::{Better, Comparison, Difference, Metric, Side};
 
 use super::look::{Ink, Look, cut};
 use super::page::Page;
@@ -82,10 +82,12 @@ fn answered(comparison: &Comparison) -> String {
     let Some(low) = metric.low else {
         return format!("{new} against {base}: {times} the {what}, too few intervals to judge");
     };
-    let holds_one = low <= 1.0 && metric.high.is_none_or(|high| high >= 1.0);
-    let is_small = low >= SMALL.0 && metric.high.is_some_and(|high| high <= SMALL.1);
-    match (holds_one, metric.significant, metric.p_corrected) {
-        (true, false, _) if is_small => {
+    match (
+        holds_one(metric, low),
+        metric.significant,
+        metric.p_corrected,
+    ) {
+        (true, false, _) if is_small(metric, low) => {
             format!("{new} against {base}: no difference in {what} is shown, {times}")
         }
         (true, false, _) => format!("{new} against {base}: inconclusive, {times} the {what}"),
@@ -95,6 +97,38 @@ fn answered(comparison: &Comparison) -> String {
             "{new}: {times} the {what} of {base}, not significant among all figures (p {p:.2})"
         ),
     }
+}
+
+/// The answer in a word: `faster`, `slower`, `same` or `undecided`.
+pub(crate) fn outcome(comparison: &Comparison) -> &'static str {
+    const UNDECIDED: &str = "undecided";
+    let subject = comparison.subject();
+    let Some((metric, ratio, low)) = subject.and_then(|one| Some((one, one.ratio?, one.low?)))
+    else {
+        return UNDECIDED;
+    };
+    match (
+        holds_one(metric, low),
+        metric.significant,
+        metric.p_corrected,
+    ) {
+        (true, false, _) if is_small(metric, low) => "same",
+        (true, false, _) | (false, false, Some(_)) => UNDECIDED,
+        _ => match (metric.better, ratio > 1.0) {
+            (Better::Higher, true) | (Better::Lower, false) => "faster",
+            (Better::Higher, false) | (Better::Lower, true) => "slower",
+        },
+    }
+}
+
+/// Whether the interval of the ratio contains 1.
+fn holds_one(metric: &Metric, low: f64) -> bool {
+    low <= 1.0 && metric.high.is_none_or(|high| high >= 1.0)
+}
+
+/// Whether any difference is small.
+fn is_small(metric: &Metric, low: f64) -> bool {
+    low >= SMALL.0 && metric.high.is_some_and(|high| high <= SMALL.1)
 }
 
 /// The subject of the answer.

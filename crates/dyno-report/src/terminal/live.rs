@@ -1,5 +1,6 @@
 //! The line of each interval during a run.
 
+use dyno_core::headline::headline_percent;
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
@@ -7,10 +8,6 @@ use dyno_core::summary::IntervalSummary;
 use super::look::{Ink, Look, columns, cut};
 use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
-
-/// Of the percentiles asked for, the nearest to this one is shown: seconds of some hundred events
-/// carry it, and sysbench shows the same.
-const LIVE_PERCENT: f64 = 95.0;
 
 /// One interval in one line, without a line end: columns stay where they are from one line to the
 /// next. `open_loop` adds the backlog, and `total_s` says how long is measured in all. Where the
@@ -65,7 +62,7 @@ fn parts(
         Part::spare(3, Ink::Plain, sessions(interval.sessions)),
         Part::needed(
             Ink::Strong,
-            format!("{:>6} {}/s", rate(per_s(counters.events)), event.short()),
+            format!("{:>6} {}", rate(per_s(counters.events)), event.per_s()),
         ),
     ];
     if counters.queries() > 0 {
@@ -73,9 +70,9 @@ fn parts(
         parts.push(Part::spare(4, Ink::Plain, queries));
     }
     // The same percentile in each line, so that lines can be compared; the summary has them all.
-    let off = |one: &&dyno_core::summary::Percentile| (one.percent - LIVE_PERCENT).abs();
-    let nearest = interval.percentiles.iter();
-    if let Some(percentile) = nearest.min_by(|one, other| off(one).total_cmp(&off(other))) {
+    let percent = headline_percent(interval.percentiles.iter().map(|own| own.percent));
+    let mut percentiles = interval.percentiles.iter();
+    if let Some(percentile) = percentiles.find(|own| Some(own.percent) == percent) {
         let value = percentile.value_ms.map_or_else(|| "–".into(), latency);
         let text = format!("p{} {value:>7}", plain(percentile.percent));
         parts.push(Part::spare(1, Ink::Plain, text));

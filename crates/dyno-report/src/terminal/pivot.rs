@@ -1,10 +1,11 @@
 //! Runs as a table of one or two factors.
 
+use dyno_core::figures::MS;
 use dyno_core::finding::Verdict;
 use dyno_verdict::Cell;
 
 use super::look::{Ink, Look, columns, cut};
-use crate::number::{figure, rate};
+use crate::number::{figure, latency, rate};
 use crate::{Pivot, document};
 
 /// Blanks between columns.
@@ -36,7 +37,8 @@ pub fn pivot(table: &Pivot, look: &Look) -> String {
 
 /// The figure and the base.
 pub(super) fn title(table: &Pivot) -> String {
-    match table.unit.is_empty() {
+    // Each latency has its own unit.
+    match table.unit.is_empty() || table.unit == MS {
         true => format!("{}; ratios to {}", table.figure, table.base),
         false => format!("{}, {}; ratios to {}", table.figure, table.unit, table.base),
     }
@@ -77,6 +79,7 @@ fn mark(verdict: Option<Verdict>, thin: bool) -> (Ink, &'static str) {
 fn number(value: f64, unit: &str) -> String {
     match unit {
         "per second" => rate(value),
+        MS => latency(value),
         _ => figure(value),
     }
 }

@@ -3,6 +3,7 @@
 use dyno_core::finding::Verdict;
 
 use super::look::{DOT, Ink, Look, columns, cut};
+use super::words::EventWord;
 use crate::document::{self, Table, Value};
 
 /// The least width for a note next to its run; else the note goes below.
@@ -25,6 +26,8 @@ pub struct RunRow {
     pub sessions: Option<u32>,
     /// The schedule of a changing load, in short; else empty.
     pub schedule: String,
+    /// The word for its events.
+    pub event: EventWord,
     /// Events per second; `None` without a measurement.
     pub events_per_s: Option<f64>,
     /// 95th percentile in milliseconds; `None` with too few samples.
@@ -70,9 +73,10 @@ fn table(rows: &[RunRow], narrow: bool) -> Table {
     if !narrow && rows.iter().any(|row| !row.server.is_empty()) {
         columns = columns.text("server", 0, |row| row.server.clone());
     }
+    let unit = EventWord::of_all(rows.iter().map(|row| row.event)).per_s();
     columns = columns
         .figure("users", 0, |row| users(row).map(Value::Text))
-        .figure("tx/s", 0, |row| row.events_per_s.map(Value::Rate))
+        .figure(unit, 0, |row| row.events_per_s.map(Value::Rate))
         .figure("p95", 0, |row| row.p95_ms.map(Value::Ms))
         .word("verdict", 0, verdict);
     if !narrow {
@@ -148,6 +152,7 @@ mod tests {
             server: "MariaDB 10.11.6".into(),
             sessions: Some(16),
             schedule: String::new(),
+            event: EventWord::Transaction,
             events_per_s: Some(1228.4),
             p95_ms: Some(2.18),
             verdict: Some(Verdict::Valid),
@@ -190,6 +195,13 @@ mod tests {
             columns: 132,
             ..Look::default()
         };
+        let host = RunRow {
+            id: 19,
+            event: EventWord::Event,
+            ..row.clone()
+        };
+        let mixed = runs(&[row.clone(), host], &look);
+        assert!(mixed.contains("  events/s  "), "{mixed}");
         insta::assert_snapshot!(runs(
             &[row, unfinished, imported, waived, scheduled, climbing],
             &look

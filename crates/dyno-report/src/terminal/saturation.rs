@@ -18,7 +18,7 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
     let times = |ratio: Option<f64>| ratio.map(|ratio| Value::Text(two_digits(ratio)));
     let table = Table::of(&found.steps)
         .figure("sessions", 0, |step| (ink(step), step.sessions.to_string()))
-        .figure("events/s", 0, |step| {
+        .figure(found.event.per_s(), 0, |step| {
             (ink(step), Value::Rate(step.events_per_s))
         })
         .figure("gain", 0, |step| times(step.throughput_ratio))
@@ -55,7 +55,7 @@ pub fn saturation(found: &Saturation, look: &Look) -> String {
 }
 
 fn knee(found: &Saturation) -> String {
-    let steps = &found.steps;
+    let (steps, unit) = (&found.steps, found.event.per_s());
     let Some((place, at)) = found
         .knee
         .and_then(|place| Some((place, steps.get(place)?)))
@@ -65,7 +65,7 @@ fn knee(found: &Saturation) -> String {
     // A step without a mean has no power.
     let mean_ms = at.mean_ms.unwrap_or(f64::NAN);
     let head = format!(
-        "{}: {} events/s at {} on average",
+        "{}: {} {unit} at {} on average",
         sessions(at.sessions),
         rate(at.events_per_s),
         latency(mean_ms)

@@ -7,6 +7,7 @@ use dyno_analysis::search::{
 use super::look::{Ink, Look, columns, cut};
 use super::page::Page;
 use super::scatter::Scatter;
+use super::words::EventWord;
 use crate::number::{length, rate, thousands};
 
 /// The height of the plot, in lines.
@@ -203,7 +204,14 @@ fn goodput(found: &SearchResult) -> String {
     match (found.goodput_per_s, found.plan.searched) {
         (None, _) => String::new(),
         (Some(per_s), Searched::Rate) => format!("; goodput {}/s", rate(per_s)),
-        (Some(per_s), Searched::Sessions) => format!("; {} events/s", rate(per_s)),
+        (Some(per_s), Searched::Sessions) => {
+            // A test of the host has no server.
+            let event = match found.plan.server.is_empty() {
+                true => EventWord::Event,
+                false => EventWord::Transaction,
+            };
+            format!("; {} {}", rate(per_s), event.per_s())
+        }
     }
 }
 

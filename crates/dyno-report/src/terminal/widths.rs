@@ -207,6 +207,7 @@ fn folder() -> Vec<RunRow> {
         server: String::new(),
         sessions: Some(16),
         schedule: String::new(),
+        event: EventWord::Transaction,
         events_per_s: Some(rate),
         p95_ms: (id != 3).then_some(2.18 * id as f64),
         verdict: Some(verdict),

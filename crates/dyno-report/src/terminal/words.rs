@@ -20,6 +20,14 @@ impl EventWord {
         }
     }
 
+    /// The word for the events of all these runs: a transaction is also an event.
+    pub fn of_all(mut words: impl Iterator<Item = Self>) -> Self {
+        match words.any(|word| word == Self::Event) {
+            true => Self::Event,
+            false => Self::Transaction,
+        }
+    }
+
     /// The singular.
     pub fn one(self) -> &'static str {
         match self {
@@ -36,11 +44,19 @@ impl EventWord {
         }
     }
 
-    /// The short form.
+    /// The short form of the singular.
     pub fn short(self) -> &'static str {
         match self {
             Self::Transaction => "tx",
-            Self::Event => "ev",
+            Self::Event => "event",
+        }
+    }
+
+    /// The unit of their rate, the same wherever it is printed.
+    pub fn per_s(self) -> &'static str {
+        match self {
+            Self::Transaction => "tx/s",
+            Self::Event => "events/s",
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::view::View;
 pub(super) type Description = BTreeMap<String, String>;
 
 const CLASS: &str = "durability class";
+const SESSIONS: &str = "sessions";
+const WORKERS: &str = "workers";
 
 /// Names that always differ together with the second, more informative one.
 const FOLLOWING: [(&str, &str); 6] = [
@@ -90,7 +92,23 @@ pub(super) fn differences(
             found.retain(|difference| difference.what != what);
         }
     }
+    let differs = found.iter().any(|difference| difference.what == SESSIONS);
+    if differs && workers_follow(base_views, new_views) {
+        found.retain(|difference| difference.what != WORKERS);
+    }
     found
+}
+
+/// Whether the numbers of workers follow from the numbers of sessions: a session never has two
+/// workers, so a run with fewer sessions than workers has one for each session.
+fn workers_follow(base: &[View], new: &[View]) -> bool {
+    let drives = base.iter().chain(new).map(View::drive);
+    let Some(drives) = drives.collect::<Option<Vec<&Drive>>>() else {
+        return false;
+    };
+    let most = drives.iter().map(|drive| drive.workers).max().unwrap_or(0);
+    let mut drives = drives.into_iter();
+    drives.all(|drive| drive.workers == drive.sessions.min(most))
 }
 
 /// The factors that the user varied between the sides, always intended.
@@ -276,7 +294,7 @@ fn drive(view: &View, add: &mut impl FnMut(&str, String)) {
     let Some(drive) = view.drive() else { return };
     let sessions = drive.session_schedule().map(LoadSchedule::to_string);
     add(
-        "sessions",
+        SESSIONS,
         sessions.unwrap_or_else(|| drive.sessions.to_string()),
     );
     if !view.imported() {
@@ -294,7 +312,7 @@ fn drive(view: &View, add: &mut impl FnMut(&str, String)) {
 
 fn limits(drive: &Drive, add: &mut impl FnMut(&str, String)) {
     let seconds = |time: std::time::Duration| text::seconds(time.as_secs_f64());
-    add("workers", drive.workers.to_string());
+    add(WORKERS, drive.workers.to_string());
     add(
         "time",
         drive

@@ -93,6 +93,25 @@ pub enum CompareError {
     },
 }
 
+impl CompareError {
+    /// The message as a sentence, for pages: they have no `--force`.
+    pub fn sentence(&self) -> String {
+        let message = match self {
+            Self::Workloads {
+                one,
+                one_workload,
+                other,
+                other_workload,
+            } => format!(
+                "cannot compare {one} with {other}: the workloads are {one_workload} and \
+                 {other_workload}; compare runs of one workload"
+            ),
+            error => error.to_string(),
+        };
+        text::sentence(&message)
+    }
+}
+
 pub(super) fn check(
     base: &[View],
     new: &[View],

@@ -1,7 +1,9 @@
 //! Comparisons of runs with known differences.
 
+mod followers;
 mod logs;
 mod open_loops;
+mod pooled;
 mod ratios;
 mod tables;
 

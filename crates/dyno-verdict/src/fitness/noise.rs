@@ -3,6 +3,7 @@
 use dyno_core::finding::{Finding, Outcome};
 
 use super::{Rule, number};
+use crate::text;
 
 /// The observations of a thread that only reads the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,11 +36,11 @@ pub fn noise(noise: &Noise) -> Finding {
     }
     let evidence = format!(
         "In {:.1} s a thread that only reads the clock was interrupted {} times, for {:.2} % of \
-         the time, the longest for {:.2} ms.",
+         the time, the longest for {}.",
         noise.looked_s,
         noise.gaps,
         noise.share * 100.0,
-        noise.longest_ms
+        text::ms(noise.longest_ms)
     );
     let loud = noise.longest_ms > LONGEST_MS_MAX || noise.share > SHARE_MAX;
     let mut finding = if loud {

@@ -33,7 +33,7 @@ pub(super) const DURABILITY: Check = Check {
     number: 38,
     name: "durability",
     title: "What a commit guarantees, and whether there were commits",
-    rule: "The class is always reported. Doubt if a crash may damage the database or empty its \
+    rule: "The class is reported for every run that commits writes. Doubt if a crash may damage the database or empty its \
            tables, the log was synced {1} times as often as the disks wrote, writes were not \
            committed, or {0} % of the transactions were rolled back, as a whole or to a savepoint. \
            Not checked if settings promise durable commits but no table could be examined, or if \
@@ -254,6 +254,9 @@ fn durability(view: &View) -> CheckResult {
             promise.sentence()
         ));
     }
+    if outcome == Outcome::Pass && commits::committed_nothing(view) {
+        return unclaimed(&promise);
+    }
     let any_of = |wanted: &[Class]| {
         promise
             .weaker
@@ -288,6 +291,18 @@ fn durability(view: &View) -> CheckResult {
         .naming(promise.left_open.then_some(Cause::OpenTransactions))
         .with("relaxed", promise.count(false), "count")
         .with("unsafe", promise.count(true), "count")
+}
+
+/// A run without commits has no class: a crash cannot lose what nobody wrote.
+fn unclaimed(promise: &Promise) -> CheckResult {
+    CheckResult::pass(match promise.class {
+        Class::Durable => promise.sentence(),
+        _ => format!(
+            "The run committed no writes, so a crash could lose nothing. For writes the settings \
+             mean: {}",
+            promise.sentence()
+        ),
+    })
 }
 
 /// Why a weaker value that sessions set had no effect on their writes.

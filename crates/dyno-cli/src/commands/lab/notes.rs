@@ -8,6 +8,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Cell, Role};
+use dyno_report::latency;
 use dyno_results::{Step, StoredExperiment, TrialState};
 
 use crate::console;
@@ -131,18 +132,22 @@ pub(super) fn best_again(
         .iter()
         .map(|(name, level)| format!("{name}={level}"));
     let levels: Vec<String> = levels.collect();
-    let number = |value: f64| human_number(value, if value < 100.0 { 2 } else { 0 });
-    let (before, unit) = match best.figure {
-        "rate" => ("", "/s"),
-        _ => ("a p99 of ", " ms"),
+    let is_rate = best.figure == "rate";
+    let before = if is_rate { "" } else { "a p99 of " };
+    let shown = |value: f64| match is_rate {
+        true => format!(
+            "{}/s",
+            human_number(value, if value < 100.0 { 2 } else { 0 })
+        ),
+        false => latency(value),
     };
     Some(format!(
-        "Best: {} at {before}{}{unit}; measured again {}{unit}",
+        "Best: {} at {before}{}; measured again {}",
         levels.join(" "),
-        number(best.value),
+        shown(best.value),
         again
             .value(best.figure)
-            .map_or_else(|| "–".to_owned(), number)
+            .map_or_else(|| "–".to_owned(), shown)
     ))
 }
 

@@ -83,7 +83,7 @@ pub(super) fn rate_and_p99(rate: f64, p99_ms: Option<f64>) -> String {
     let decimals = if rate < 100.0 { 2 } else { 0 };
     let rate = format!("{}/s", human_number(rate, decimals));
     match p99_ms {
-        Some(ms) => format!("{rate}, p99 {ms:.2} ms"),
+        Some(ms) => format!("{rate}, p99 {}", dyno_report::latency(ms)),
         None => rate,
     }
 }

@@ -1,5 +1,6 @@
 //! Overlaid curves of all runs: rate and a high percentile over time, distributions.
 
+use dyno_core::headline::HEADLINE_PERCENT;
 use dyno_core::summary::LatencySummary;
 use hdrhistogram::Histogram;
 
@@ -76,7 +77,8 @@ fn percentiles(page: &mut Page, sides: &[Side<'_, '_>], run: usize) {
     let views = || sides.iter().flat_map(|side| &side.views);
     let percent = views()
         .filter_map(|view| view.headline_percent())
-        .fold(99.0, f64::min);
+        .min_by(f64::total_cmp)
+        .unwrap_or(HEADLINE_PERCENT);
     let (lines, note) = lines(page, sides, "percentiles of each interval", |view| {
         let line = view.percentile_over_time(percent);
         line.iter().any(|(_, ms)| ms.is_finite()).then_some(line)
@@ -135,6 +137,7 @@ fn distributions(page: &mut Page, sides: &[Side<'_, '_>]) {
     let curve = |side: &Side<'_, '_>| {
         let points = match side.distribution() {
             Some(histogram) => of_histogram(&histogram),
+            None if !side.pools => return None,
             None => of_buckets(side.views.first()?.latency()?),
         };
         (!points.is_empty()).then(|| Curve {

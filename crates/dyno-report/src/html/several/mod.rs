@@ -9,9 +9,10 @@ mod ratios;
 mod side;
 pub(super) mod spread;
 
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Finding, Outcome, Verdict};
+use dyno_core::headline::HEADLINE_PERCENT;
 use dyno_core::record::RunRecord;
-use dyno_verdict::Comparison;
+use dyno_verdict::{CompareError, Comparison, poolable};
 
 use super::figures;
 use super::markup::Text;
@@ -21,7 +22,7 @@ use super::small_multiples::COLOURS;
 use super::{Pivot, ReportInput};
 use crate::document::{self, interval, times};
 use crate::number;
-use crate::terminal::answer;
+use crate::terminal::{answer, outcome as answer_in_a_word};
 
 use side::{Side, bin_word};
 
@@ -58,6 +59,7 @@ pub(super) fn sides<'v, 'a>(input: &ReportInput<'a>, views: &'v [View<'a>]) -> V
         index,
         look: look(input.pivot, index, runs),
         name,
+        pools: pools(&runs_of(input, runs)).is_ok(),
         views: runs.iter().filter_map(|run| views.get(*run)).collect(),
         compared: match index {
             // The base's figures are in every comparison.
@@ -80,6 +82,44 @@ fn look(pivot: Option<&Pivot>, index: usize, runs: &[usize]) -> (usize, usize) {
     let holds = |cell: &Vec<usize>| runs.first().is_some_and(|run| cell.contains(run));
     let cell = table.runs.iter().position(holds).map(|at| &table.cells[at]);
     cell.map_or(by_number, |cell| (cell.column, cell.row))
+}
+
+/// Why runs must not be pooled, compared or used, each reason once: as `dyno compare` says it.
+pub fn refusals(input: &ReportInput<'_>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut add = |why: String| {
+        if !all.contains(&why) {
+            all.push(why);
+        }
+    };
+    for side in input.sides {
+        if let Err(error) = pools(&runs_of(input, side)) {
+            add(error.sentence());
+        }
+    }
+    for compared in input.compared {
+        match compared {
+            Err(why) => add(why.clone()),
+            // An experiment has its own rule for refused trials.
+            Ok(_) if input.experiment.is_some() => {}
+            Ok(compared) => {
+                let refuses = |finding: &&Finding| {
+                    finding.outcome == Outcome::Refuse && finding.waived.is_none()
+                };
+                let found = compared.findings.iter().filter(refuses);
+                found.for_each(|found| add(format!("{}: {}", found.check, found.evidence)));
+            }
+        }
+    }
+    all
+}
+
+/// Whether the figures of a side are those of all its runs together.
+fn pools(runs: &[&RunRecord]) -> Result<(), CompareError> {
+    match runs {
+        [] | [_] => Ok(()),
+        several => poolable(several),
+    }
 }
 
 /// Writes the part before the individual runs.
@@ -112,7 +152,7 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     if let Some(text) = against(&sides).filter(|_| is_judged && searched.is_none()) {
         put!(page, "<p class=\"lead\">{}</p>", Text(text));
     }
-    for why in input.compared.iter().filter_map(|one| one.as_ref().err()) {
+    for why in refusals(input) {
         put!(page, "<p class=\"banner\">{}</p>", Text(why));
     }
     table(page, &sides, is_judged);
@@ -159,13 +199,37 @@ pub(super) fn sentence(sides: &[Side<'_, '_>]) -> String {
     range(sides).unwrap_or_else(|| format!("{} kinds of runs, which are not compared", sides.len()))
 }
 
+/// The outcomes of the comparisons, and the worst verdict on them and on their runs: `slower,
+/// doubtful`, `2 faster, 1 undecided, valid`; `None` if nothing is compared.
+pub(super) fn outcome(sides: &[Side<'_, '_>]) -> Option<String> {
+    const OUTCOMES: [&str; 4] = ["faster", "slower", "same", "undecided"];
+    let others = sides.get(1..).unwrap_or_default();
+    let compared = || others.iter().filter_map(|side| side.compared);
+    let outcomes: Vec<&str> = compared().map(answer_in_a_word).collect();
+    let counts = OUTCOMES.map(|word| (word, outcomes.iter().filter(|own| **own == word).count()));
+    let mut parts: Vec<String> = (counts.iter())
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| match others.len() {
+            1 => (*word).to_owned(),
+            _ => format!("{count} {word}"),
+        })
+        .collect();
+    let verdicts = sides.iter().filter_map(Side::verdict);
+    let worst = verdicts.chain(compared().map(judged)).max()?;
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(worst.word().to_owned());
+    Some(parts.join(", "))
+}
+
 /// From the lowest to the highest throughput, and whether any difference from the base is
 /// significant.
 fn range(sides: &[Side<'_, '_>]) -> Option<String> {
     let compared = sides.iter().find_map(|side| side.compared);
     let is_open = compared.is_some_and(Comparison::is_open_loop);
     let figure = |side: &Side<'_, '_>| match is_open {
-        true => side.percentile_ms(99.0),
+        true => side.percentile_ms(HEADLINE_PERCENT),
         false => side.mean_per_s(),
     };
     let rated = sides.iter().filter_map(|side| Some((side, figure(side)?)));
@@ -178,9 +242,9 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
         false => format!("{}/s ({})", figures::significant(value.round()), side.name),
     };
     let what = if is_open {
-        "p99 response time"
+        format!("p{HEADLINE_PERCENT} response time")
     } else {
-        "throughput"
+        "throughput".to_owned()
     };
     let (low, high) = (words(low), words(high));
     Some(match shown(sides) {

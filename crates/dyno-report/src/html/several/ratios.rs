@@ -60,11 +60,8 @@ fn one(page: &mut Page, (base, side): (&Side<'_, '_>, &Side<'_, '_>), compared: 
         Tally::of(&compared.findings).words(),
         document::basis(compared.basis)
     );
-    let mut table = document::metrics(compared, false);
     let names = ["figure", base.name.as_str(), side.name.as_str()];
-    for (head, name) in table.heads.iter_mut().zip(names) {
-        head.name = name.to_owned();
-    }
+    let table = document::headed(document::metrics(compared, false), names);
     page.show([Block::Table(table)]);
     doubts(page, compared);
 }

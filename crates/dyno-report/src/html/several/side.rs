@@ -1,6 +1,7 @@
 //! A side: runs that count as repetitions of the same.
 
 use dyno_core::finding::Verdict;
+use dyno_core::interval::carries;
 use dyno_core::record::RunRecord;
 use dyno_verdict::{Comparison, Metric};
 use hdrhistogram::Histogram;
@@ -17,6 +18,8 @@ pub(in super::super) struct Side<'v, 'a> {
     /// Its distinguishing name.
     pub(super) name: String,
     pub(super) views: Vec<&'v View<'a>>,
+    /// Whether its runs are repetitions of each other. If not, they have no common figures.
+    pub(super) pools: bool,
     /// The comparison with the base; for the base, any comparison that has its figures.
     pub(super) compared: Option<&'a Comparison>,
 }
@@ -37,7 +40,10 @@ impl Side<'_, '_> {
             .views
             .iter()
             .flat_map(|view| view.seconds.iter().copied());
-        all.collect()
+        match self.pools {
+            true => all.collect(),
+            false => Vec::new(),
+        }
     }
 
     /// This side's value of a metric of `compare`.
@@ -75,18 +81,27 @@ impl Side<'_, '_> {
         dyno_stats::describe(&self.seconds())?.cv
     }
 
-    /// A percentile over all events: of the merged distribution, else as one run printed it.
+    /// A percentile over all events: as compared, as its only run printed it, or of the merged
+    /// distribution.
     pub(super) fn percentile_ms(&self, percent: f64) -> Option<f64> {
         let printed = || match self.views.as_slice() {
             [view] => view.latency()?.percentile_ms(percent),
             _ => None,
         };
+        let merged = || {
+            let all = self.distribution()?;
+            let at = || all.value_at_quantile(percent / 100.0) as f64 / 1e6;
+            carries(all.len(), percent).then(at)
+        };
         let compared = self.figure(&format!("latency, p{percent}"));
-        compared.or_else(printed)
+        compared.or_else(printed).or_else(merged)
     }
 
-    /// The latencies of all events of all runs.
+    /// The latencies of all events of all runs; `None` if they are unknown or not to be pooled.
     pub(super) fn distribution(&self) -> Option<Histogram<u64>> {
+        if !self.pools {
+            return None;
+        }
         let mut all: Option<Histogram<u64>> = None;
         for view in &self.views {
             let operation = view.run.operations.first()?;

@@ -153,12 +153,12 @@ fn a_chart_has_its_title_and_its_run() {
     let charts = charts_of(&run);
     let svg = charts.svg("over-time").unwrap();
     for text in [
-        ">Throughput and p99 latency</text>",
+        ">Throughput and p95 latency</text>",
         ">oltp_read_write on MariaDB 10.11.6 · ",
         ">throughput, per second</text>",
         ">latency</text>",
         ">time, min:s</text>",
-        ">events/s</text>",
+        ">tx/s</text>",
         ">warm-up</text>",
         ">stall</text>",
         ">Source: intervals of the run. Dyno ",

@@ -1,11 +1,13 @@
 //! Pages of several runs.
 
+use dyno_core::finding::Verdict;
 use dyno_core::record::RunRecord;
 use dyno_samples::full::{self as samples, Shape};
 use dyno_verdict::{CompareOptions, Comparison, Group, Layout, compare, level, pivot};
 
 use super::{SHORT, data_of, text_of, written};
 use crate::Pivot;
+use crate::html::{ReportInput, refusals};
 
 /// Runs with what commands derive from them.
 pub(in crate::html) struct Several {
@@ -29,6 +31,19 @@ impl Several {
             runs,
             sides,
             pivot: None,
+        }
+    }
+
+    fn input(&self) -> ReportInput<'_> {
+        ReportInput {
+            runs: &self.runs,
+            costs: &[],
+            sides: &self.sides,
+            compared: &self.compared,
+            pivot: self.pivot.as_ref(),
+            experiment: None,
+            generated_unix_s: 0.0,
+            title: "",
         }
     }
 
@@ -176,6 +191,74 @@ fn factors_are_rows_and_columns() {
 }
 
 #[test]
+fn the_title_of_a_comparison_has_its_outcome_and_the_worst_verdict() {
+    let two = |speed: f64, verdict: Verdict| {
+        let mut runs = vec![run_of(1, 1.0, &[]), run_of(2, speed, &[])];
+        runs[1].verdict = Some(verdict);
+        Several::of(runs, vec![vec![0], vec![1]]).page()
+    };
+    let title = |page: &str| -> String {
+        let (_, rest) = page.split_once("<title>").unwrap();
+        rest.split_once(" – Dyno</title>").unwrap().0.to_owned()
+    };
+    let slower = two(0.77, Verdict::Doubtful);
+    assert!(
+        title(&slower).ends_with(" – slower, doubtful"),
+        "{}",
+        title(&slower)
+    );
+    let heading = format!("<h1 id=\"runs-h\">{}</h1>", title(&slower));
+    assert!(slower.contains(&heading), "{heading}");
+    let refused = title(&two(1.3, Verdict::Refused));
+    assert!(refused.ends_with(" – faster, refused"), "{refused}");
+    let three = title(&several().page());
+    assert!(
+        three.contains("1 slower") && three.ends_with("doubtful"),
+        "{three}"
+    );
+}
+
+/// The cells with figures of each side, by row of the first table.
+fn figures_of(page: &str) -> Vec<Vec<String>> {
+    let (_, table) = page.split_once("id=\"runs\"").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    let rows = table.split("<tr>").skip(2);
+    let cell = |text: &str| text.split('<').next().unwrap().to_owned();
+    rows.map(|row| row.split("<td class=\"n\">").skip(1).map(cell).collect())
+        .collect()
+}
+
+#[test]
+fn runs_that_are_no_repetitions_have_no_common_figures() {
+    let with = |id: i64, sessions: u32| {
+        let mut run = run_of(id, 1.0, &[]);
+        run.head.drive.as_mut().unwrap().sessions = sessions;
+        run
+    };
+    let runs = vec![with(1, 8), with(2, 32), with(3, 8), with(4, 8)];
+    let page = Several::of(runs, vec![vec![0, 1], vec![2, 3]]).page();
+    assert!(page.contains("Cannot use run 1 (run-1) and run 2 (run-2) as repetitions"));
+    // Mean, median, variation, p50 and p99.
+    let figures = figures_of(&page);
+    for cell in [0, 2, 3, 4, 5] {
+        assert_eq!(figures[0][cell], "–", "{figures:?}");
+        assert_ne!(figures[1][cell], "–", "{figures:?}");
+    }
+}
+
+#[test]
+fn a_refused_run_is_named_at_the_top() {
+    let mut runs = vec![run_of(1, 1.0, &[]), run_of(2, 1.0, &[])];
+    runs[1].verdict = Some(Verdict::Refused);
+    let several = Several::of(runs, vec![vec![0], vec![1]]);
+    let named = refusals(&several.input());
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].starts_with("runs-listed: ") && named[0].ends_with(" 2 was refused."));
+    let banner = format!("<p class=\"banner\">{}</p>", named[0]);
+    assert!(several.page().contains(&banner), "{banner}");
+}
+
+#[test]
 fn a_page_of_many_long_runs_stays_small() {
     let hour = samples::run(Shape {
         seconds: 3_600,
@@ -200,11 +283,7 @@ fn errors_of_logs_have_no_codes_and_may_be_unknown() {
     let gap = dyno_samples::values::gap("errors", "the log does not contain them");
     unknown.not_observed.push(gap);
     let page = Several::of(vec![run(1, 54_321), unknown], vec![vec![0], vec![1]]).page();
-    let (_, table) = page.split_once("id=\"runs\"").unwrap();
-    let (table, _) = table.split_once("</table>").unwrap();
-    let errors = table.split("<tr>").skip(2).map(|row| {
-        let cell = row.split("<td class=\"n\">").nth(7).unwrap();
-        cell.split('<').next().unwrap()
-    });
+    let figures = figures_of(&page);
+    let errors = figures.iter().map(|row| row[6].as_str());
     assert_eq!(errors.collect::<Vec<_>>(), ["54,321", "–"]);
 }

@@ -16,7 +16,7 @@ use dyno_verdict::Comparison;
 use super::pivot::{legend, texts, title};
 use super::{brief, compare};
 use crate::Pivot;
-use crate::document::marked;
+use crate::document::{headed, marked};
 use crate::html::ReportInput;
 use markup::{joined, sections, table, tabulated, text};
 
@@ -62,10 +62,11 @@ pub fn comparison(compared: &Comparison, all: bool) -> String {
 fn ratios(compared: &Comparison, all: bool) -> String {
     let (_, word) = marked(verdict(&compared.findings), false);
     let tally = Tally::of(&compared.findings).words();
+    let figures = headed(compare::metrics(compared, false), ["figure", "base", "new"]);
     joined([
         format!("**{}** – {}\n", text(&word), text(&tally)),
         sections(|page| compare::both(compared, page)),
-        tabulated(compare::metrics(compared, false)),
+        tabulated(figures),
         sections(|page| compare::rests(compared, all, page)),
     ])
 }

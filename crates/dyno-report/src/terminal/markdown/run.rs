@@ -14,7 +14,7 @@ use super::markup::{headed, joined, labelled, rows, tabulated, text};
 use super::{cells, list, markup, ratios};
 use crate::Pivot;
 use crate::document::{self, Table, Value};
-use crate::html::{ReportInput, names};
+use crate::html::{ReportInput, names, refusals};
 use crate::number::rate;
 
 /// The cell of a missing figure.
@@ -85,15 +85,13 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
     ])
 }
 
-/// The answer of each comparison with the base, unless the title is the only one.
+/// The answer of each comparison with the base, unless the title is the only one, and why others
+/// have none.
 fn answers(input: &ReportInput<'_>) -> String {
     let is_title = input.compared.len() == 1 && input.title.is_empty();
-    let lines = input.compared.iter().filter_map(|compared| match compared {
-        Ok(_) if is_title => None,
-        Ok(compared) => Some(compare::answer(compared)),
-        Err(why) => Some(why.clone()),
-    });
-    list(&lines.collect::<Vec<_>>())
+    let found = input.compared.iter().flatten().filter(|_| !is_title);
+    let answers = found.map(compare::answer);
+    list(&answers.chain(refusals(input)).collect::<Vec<_>>())
 }
 
 fn by_factors(table: &Pivot) -> String {
@@ -116,11 +114,7 @@ struct Named<'a> {
 
 /// Rates, latencies and errors; without columns that no run has.
 fn figures(rows: &[Named<'_>]) -> Table {
-    let is_event = |row: &Named<'_>| EventWord::of(row.run) == EventWord::Event;
-    let unit = match rows.iter().all(is_event) {
-        true => "events/s",
-        false => "tx/s",
-    };
+    let unit = EventWord::of_all(rows.iter().map(|row| EventWord::of(row.run))).per_s();
     let several = rows.len() > 1;
     let mut columns = Table::of(rows);
     if several {

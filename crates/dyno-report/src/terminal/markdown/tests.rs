@@ -148,7 +148,7 @@ fn a_comparison_has_its_answer_ratios_and_findings() {
         "{printed}"
     );
     for part in [
-        "| base | new | new/base |",
+        "| figure | base | new | new/base | 95 % interval | p | outcome |\n",
         "| intended | setting sync_binlog: 0 → 1 |",
     ] {
         assert!(printed.contains(part), "no '{part}' in {printed}");
@@ -158,6 +158,34 @@ fn a_comparison_has_its_answer_ratios_and_findings() {
             assert!(printed.contains(&text(&finding.evidence)), "{printed}");
         }
     }
+}
+
+#[test]
+fn a_comparison_without_a_significant_figure_has_no_empty_column() {
+    let mut compared = super::compare::tests::compared(&["sync_binlog"], 3);
+    for metric in &mut compared.metrics {
+        metric.significant = false;
+    }
+    let printed = comparison(&compared, false);
+    sound(&printed);
+    let head = "| figure | base | new | new/base | 95 % interval | p |\n";
+    assert!(printed.contains(head), "{printed}");
+}
+
+#[test]
+fn times_below_a_millisecond_are_shown_in_microseconds() {
+    let mut compared = super::compare::tests::compared(&["sync_binlog"], 3);
+    for metric in &mut compared.metrics {
+        if metric.name == "latency, p95" {
+            (metric.base, metric.new) = (Some(0.045_95), Some(0.052_1));
+        }
+        if metric.name == "latency, p99" {
+            (metric.base, metric.new) = (Some(900.0), Some(1_250.0));
+        }
+    }
+    let printed = comparison(&compared, false);
+    assert!(printed.contains("| p95 µs | 45.95 | 52.1 | "), "{printed}");
+    assert!(printed.contains("| p99 s | 0.9 | 1.25 | "), "{printed}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn an_open_loop_is_judged_by_its_response_time() {
     };
     let comparison = sides(&[open(0, 0, 1)], &[open(50, 700, 2)]);
     assert!(comparison.is_open_loop());
-    assert_eq!(comparison.subject().unwrap().name, "response time, p99");
+    assert_eq!(comparison.subject().unwrap().name, "response time, p95");
     let kept_up = comparison.kept_up().into_iter();
     let kept_up: Vec<_> = kept_up.map(|own| (own.name.as_str(), own.new)).collect();
     assert_eq!(

@@ -25,6 +25,11 @@ const ROWS: [&str; 3] = [
     names::DB_DATABASE_TUP_UPDATED,
     names::DB_DATABASE_TUP_DELETED,
 ];
+const INNODB_ROWS: [&str; 3] = [
+    names::DB_STATUS_INNODB_ROWS_INSERTED,
+    names::DB_STATUS_INNODB_ROWS_UPDATED,
+    names::DB_STATUS_INNODB_ROWS_DELETED,
+];
 /// The counters arrive a second late: fewer values may miss all of them.
 const LOOKS_MIN: usize = 5;
 /// Writing transactions are known only as an upper bound, which may be too high by this factor.
@@ -134,6 +139,38 @@ pub(super) fn changed_nothing(view: &View) -> bool {
         }
     };
     view.totals().writes == 0 && !view.is_shared() && !view.imported() && none() == Some(true)
+}
+
+/// Whether the run committed nothing that a crash could lose: neither its own statements nor, by
+/// the server's count, procedures and functions changed rows.
+pub(super) fn committed_nothing(view: &View) -> bool {
+    if changed_nothing(view) {
+        return true;
+    }
+    if view.totals().writes > 0 || view.is_shared() || view.imported() || view.postgres() {
+        return false;
+    }
+    match view.embedded() {
+        // Something else may have changed the file, such as a checkpoint.
+        true => !attaches(view) && only_begins_and_ends(view),
+        false => {
+            let rows = view.mean_sum(&INNODB_ROWS).zip(view.events_per_s());
+            rows.is_some_and(|(rows, events)| rows < COMMITS_MIN * events)
+        }
+    }
+}
+
+/// Whether all statements without a result began or ended a transaction, except a few at the ends
+/// of the measurement.
+fn only_begins_and_ends(view: &View) -> bool {
+    let facts = [
+        names::CLIENT_STATEMENTS_COMMITS,
+        names::CLIENT_STATEMENTS_ROLLBACKS,
+    ];
+    let counts = facts.into_iter().map(|fact| view.run.fact(fact));
+    let ends: u64 = counts.filter_map(|count| count?.parse::<u64>().ok()).sum();
+    let sessions = view.drive().map_or(1, |drive| u64::from(drive.sessions));
+    view.totals().other <= 2 * (ends + sessions)
 }
 
 pub(super) struct Missing {

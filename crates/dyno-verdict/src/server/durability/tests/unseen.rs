@@ -95,6 +95,32 @@ fn attached_files_leave_durability_unchecked() {
 }
 
 #[test]
+fn runs_without_commits_claim_no_durability() {
+    let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
+    setting(&mut sqlite, "synchronous", "1");
+    summary(&mut sqlite).totals.writes = 0;
+    fact(&mut sqlite, "db.file.changed", "no");
+    let mut mysql = closed(&[1000.0; 20], Product::Mysql);
+    setting(&mut mysql, "innodb_flush_log_at_trx_commit", "2");
+    summary(&mut mysql).totals.writes = 0;
+    for change in ["inserted", "updated", "deleted"] {
+        let name = format!("db.status.innodb_rows_{change}");
+        series(&mut mysql, &name, &[0.0; 20]);
+    }
+    for run in [&mut sqlite, &mut mysql] {
+        let found = durability(run);
+        assert_eq!(found.outcome, Pass, "{}", found.evidence);
+        assert_eq!(found.durability, None, "{}", found.evidence);
+        assert_begins(&found.evidence, "The run committed no writes");
+        // One that writes has the class of its settings.
+        summary(run).totals.writes = 500;
+        fact(run, "db.file.changed", "yes");
+        let found = durability(run);
+        assert!(found.durability.is_some(), "{}", found.evidence);
+    }
+}
+
+#[test]
 fn values_of_sessions_that_changed_no_commit_do_not_count() {
     let of = |run: &mut RunRecord, values: &str| {
         fact(run, "client.settings[synchronous_commit]", values);
