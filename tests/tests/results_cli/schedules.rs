@@ -123,10 +123,7 @@ fn saturate_climbs_within_one_run() {
          --calibrate never -q"
     );
     let shown = lab.dyno(&line).success();
-    has(
-        &shown,
-        &["sessions tx/s gain", "knee", "parts of one run"],
-    );
+    has(&shown, &["sessions tx/s gain", "knee", "parts of one run"]);
     assert_eq!(lab.number("SELECT count(*) FROM run"), 1.0);
     let result = lab.json("show 1 --json");
     let sessions: Vec<u64> = (parts(&result).iter())
