@@ -21,6 +21,7 @@ macro_rules! fixture {
 
 mod common;
 mod contradictions;
+mod fio_doubts;
 mod forms;
 mod logs;
 mod mutations;
