@@ -28,7 +28,9 @@ mod consistency;
 #[cfg(test)]
 mod corpus;
 mod coverage;
+mod devices;
 mod disks;
+mod doubled;
 mod fio;
 mod gaps;
 mod hammerdb;
@@ -243,10 +245,10 @@ pub fn import(
     if logs.is_empty() {
         return Err(ImportError::NoLogs { tool });
     }
+    let mut warnings = doubled::warnings(logs.iter().chain(host.iter().map(|(_, log)| log)));
     let unwrapped = unwrapped(logs);
     let logs: Vec<Log<'_>> = unwrapped.iter().map(Whole::log).collect();
     let logs = logs.as_slice();
-    let mut warnings = Vec::new();
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
         Tool::Fio => fio::read(logs, options, &mut warnings)?,
@@ -314,10 +316,11 @@ fn unwrapped<'a>(logs: &[Log<'a>]) -> Vec<Whole<'a>> {
 
 /// The log without the prefixes of its lines: one log per program that wrote to it.
 fn unwrapped_one<'a>(log: &Log<'a>) -> Vec<Whole<'a>> {
-    let Some(parts) = wrapped::unwrapped(log.text) else {
+    let text = doubled::once(log.text);
+    let Some(parts) = wrapped::unwrapped(&text) else {
         return vec![Whole {
             name: log.name.into(),
-            text: log.text.into(),
+            text,
         }];
     };
     let named = |part: wrapped::Part| Whole {
@@ -456,6 +459,9 @@ fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
 
 fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
     let what = match warnings.first() {
+        Some(_) if looks::is_json(log.text) => {
+            "it is JSON, but not that of sysbench's hooks".to_owned()
+        }
         Some(warning) => format!("it contains no run with figures ({warning})"),
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
         None => "nothing in it looks like sysbench's report lines, statistics, histogram, CSV or \
@@ -477,7 +483,7 @@ fn not_recognised(log: &Log<'_>, what: String, expected: Looks, advice: &str) ->
         file: log.name.to_owned(),
         what,
         advice: match other {
-            Some(looks) => format!("it looks like {looks}; {advice}"),
+            Some(looks) => format!("it looks like {looks}{}; {advice}", looks.instead()),
             None => advice.to_owned(),
         },
     }

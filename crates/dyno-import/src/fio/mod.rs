@@ -72,7 +72,8 @@ pub(crate) fn read(
 fn not_fio(log: &Log<'_>, damage: Option<Damage>) -> ImportError {
     let advice = "give the output of fio --output-format=json (json+ includes the whole latency \
                   distribution)";
-    if let Some(looks @ (Looks::FioTerse | Looks::FioNormal)) = Looks::of(log.text) {
+    if let Some(looks @ (Looks::FioTerse | Looks::FioNormal | Looks::FioLog)) = Looks::of(log.text)
+    {
         let what = format!("this is {looks}, which Dyno does not read");
         return crate::not_recognised(log, what, looks, advice);
     }
