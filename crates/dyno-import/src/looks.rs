@@ -157,7 +157,8 @@ fn is_fio_terse(line: &str) -> bool {
         && fields.next().is_some_and(|own| own.starts_with("fio-"))
 }
 
-/// `1000, 120, 0, 4096, 0`: milliseconds, value, direction and size, then maybe offset and priority.
+/// `1000, 120, 0, 4096, 0`: milliseconds, value, direction and size; newer versions add offset and
+/// priority.
 fn is_fio_log(text: &str) -> bool {
     const DIRECTIONS: u64 = 3;
     let mut last_ms = 0;

@@ -30,3 +30,4 @@ mod options;
 mod others;
 mod pgbench_doubts;
 mod without_database;
+mod wrong_logs;
