@@ -13,8 +13,6 @@
 //! - Rules for all logs: `src/text.rs`, `src/wrapped.rs`, `src/warnings.rs`, `src/conservation.rs`.
 //! - Files of a folder, and what is stored: `crates/dyno-cli/src/commands/import`.
 
-use std::borrow::Cow;
-
 use dyno_core::catalogue::names;
 use dyno_core::record::{NotObserved, Profile, RunRecord};
 use dyno_core::unknown::TOTALS_UNKNOWN;
@@ -57,6 +55,7 @@ mod tie;
 mod tool;
 mod vmstat;
 mod warnings;
+mod whole;
 mod wrapped;
 
 pub use configured::configured;
@@ -71,6 +70,7 @@ pub use vmstat::unit_bytes as vmstat_unit_bytes;
 pub use warnings::Warning;
 
 use sysbench::model::Draft;
+use whole::Whole;
 
 /// One log: its text, and its name in messages.
 #[derive(Clone, Copy, Debug)]
@@ -245,10 +245,13 @@ pub fn import(
     if logs.is_empty() {
         return Err(ImportError::NoLogs { tool });
     }
-    let mut warnings = doubled::warnings(logs.iter().chain(host.iter().map(|(_, log)| log)));
-    let unwrapped = unwrapped(logs);
+    // pgbench's reader keeps the numbers of doubled lines.
+    let once = tool != Tool::Pgbench;
+    let logs = logs.iter();
+    let unwrapped: Vec<Whole<'_>> = logs.flat_map(|log| whole::unwrapped(log, once)).collect();
     let logs: Vec<Log<'_>> = unwrapped.iter().map(Whole::log).collect();
     let logs = logs.as_slice();
+    let mut warnings = Vec::new();
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
         Tool::Fio => fio::read(logs, options, &mut warnings)?,
@@ -257,8 +260,9 @@ pub fn import(
     };
     let mut beside = Vec::new();
     for (monitor, log) in host {
-        for log in unwrapped_one(log) {
+        for log in whole::unwrapped(log, true) {
             beside.push(monitor.read(&log.log(), options)?);
+            warnings.extend(log.doubled());
         }
     }
     let host = beside;
@@ -283,10 +287,10 @@ pub fn import(
             let why = "the log does not show how much was done in what time";
             found.run.not_observed.push(gaps::gap(TOTALS_UNKNOWN, why));
         }
-        let of_run = found.said.into_iter();
-        let of_run: Vec<Warning> = of_run
-            .map(|(line, text)| Warning::new(&found.file, line, text))
-            .collect();
+        let own = unwrapped.iter().filter(|log| log.name == found.file);
+        let said = found.said.into_iter();
+        let said = said.map(|(line, text)| Warning::new(&found.file, line, text));
+        let of_run: Vec<Warning> = own.filter_map(Whole::doubled).chain(said).collect();
         let of_run = warnings::once(of_run);
         if let Some(summary) = &mut found.run.summary {
             summary.warnings = of_run.iter().map(sentence).collect();
@@ -296,41 +300,6 @@ pub fn import(
         imported.keep(found.run, found.identity);
     }
     Ok(imported)
-}
-
-/// A log as its program wrote it.
-struct Whole<'a> {
-    name: Cow<'a, str>,
-    text: Cow<'a, str>,
-}
-
-impl Whole<'_> {
-    fn log(&self) -> Log<'_> {
-        Log::new(&self.name, &self.text)
-    }
-}
-
-fn unwrapped<'a>(logs: &[Log<'a>]) -> Vec<Whole<'a>> {
-    logs.iter().flat_map(unwrapped_one).collect()
-}
-
-/// The log without the prefixes of its lines: one log per program that wrote to it.
-fn unwrapped_one<'a>(log: &Log<'a>) -> Vec<Whole<'a>> {
-    let text = doubled::once(log.text);
-    let Some(parts) = wrapped::unwrapped(&text) else {
-        return vec![Whole {
-            name: log.name.into(),
-            text,
-        }];
-    };
-    let named = |part: wrapped::Part| Whole {
-        name: match part.source.is_empty() {
-            true => log.name.into(),
-            false => format!("{} ({})", log.name, part.source).into(),
-        },
-        text: part.text.into(),
-    };
-    parts.into_iter().map(named).collect()
 }
 
 /// The start time given by the caller, for the first run.

@@ -435,8 +435,11 @@ mod tests {
         }
         // What is missing is not a contradiction.
         for (change, expected) in [
-            ((|own| own.mean = 0.0) as fn(&mut Latency), "mean"),
-            (|own| own.max = 0.0, "maximum"),
+            (
+                (|own: &mut Latency| own.mean = 0.0) as fn(&mut Latency),
+                "mean",
+            ),
+            (|own: &mut Latency| own.max = 0.0, "maximum"),
         ] {
             let own = with(change);
             assert_eq!(

@@ -16,7 +16,10 @@ fn logs_in_which_each_line_occurs_twice_are_read_once() {
         (Tool::Fio, text!("fio-jobs.json")),
     ] {
         let (once, twice) = (common::one(tool, text), common::read(tool, &doubled(text)));
-        assert_has(&twice.warnings[0].to_string(), "each line occurs twice");
+        assert_has(
+            &twice.warnings[0].to_string(),
+            "each line of the log occurs twice",
+        );
         assert_eq!(twice.runs.len(), 1);
         assert_eq!(twice.runs[0].head.name, once.head.name);
         assert_eq!(
