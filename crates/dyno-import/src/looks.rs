@@ -317,6 +317,15 @@ mod tests {
                 "              disk0       cpu    load average\n    KB/t  tps  MB/s  us sy id\n",
                 Looks::BsdIostat,
             ),
+            ("[client]\nport=1\n[mysqld]\nport=2\n", Looks::Configuration),
+        ] {
+            assert_eq!(Looks::of(text), Some(looks), "{text}");
+        }
+    }
+
+    #[test]
+    fn recognizes_json_of_sysstat_and_what_is_not_read() {
+        for (text, looks) in [
             ("0, 100, 0, 4096, 0\n1000, 120, 1, 4096, 0\n", Looks::FioLog),
             ("0, 100, 0, 4096\n500, 120, 0, 4096\n", Looks::FioLog),
             (
@@ -337,7 +346,6 @@ mod tests {
                 "{\"sysstat\": {\"hosts\": [{\"statistics\": [{\"avg-cpu\": {}}]}]}}",
                 Looks::Iostat,
             ),
-            ("[client]\nport=1\n[mysqld]\nport=2\n", Looks::Configuration),
         ] {
             assert_eq!(Looks::of(text), Some(looks), "{text}");
         }
