@@ -10,7 +10,8 @@
 //!
 //! - A benchmark: [`Tool`] (`src/tool.rs`) and its module; a monitor of a host: [`Monitor`]
 //!   (`src/monitor.rs`) and its module; alignment in time: `src/lib.rs`, `src/align.rs`.
-//! - Rules for all logs: `src/text.rs`, `src/wrapped.rs`, `src/warnings.rs`, `src/conservation.rs`.
+//! - Rules for all logs: `src/text.rs`, `src/whole.rs`, `src/wrapped.rs`, `src/warnings.rs`,
+//!   `src/conservation.rs`; for monitors `src/table.rs`, `src/disks.rs`, `src/devices.rs`.
 //! - Files of a folder, and what is stored: `crates/dyno-cli/src/commands/import`.
 
 use dyno_core::catalogue::names;
