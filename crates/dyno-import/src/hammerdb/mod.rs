@@ -285,25 +285,29 @@ fn operations(profile: &Profile) -> Vec<OperationSummary> {
                 .elapsed_s
                 .filter(|s| *s > 0.0)
                 .map_or(0.0, |s| own.calls as f64 / s),
-            service: match own.is_untimed {
-                true => LatencySummary::default(),
-                false => LatencySummary {
-                    count: own.calls,
-                    min_ms: own.min.unwrap_or(0.0),
-                    mean_ms: own.avg,
-                    max_ms: own.max.unwrap_or(0.0),
-                    sum_ms: own.total,
-                    stddev_ms: own.deviation,
-                    percentiles: percentiles.into_iter().map(percentile).collect(),
-                    buckets: Vec::new(),
-                    clipped: 0,
-                },
+            service: LatencySummary {
+                count: own.calls,
+                min_ms: own.min.unwrap_or(0.0),
+                mean_ms: own.avg,
+                max_ms: own.max.unwrap_or(0.0),
+                sum_ms: own.total,
+                stddev_ms: own.deviation,
+                percentiles: percentiles.into_iter().map(percentile).collect(),
+                buckets: Vec::new(),
+                clipped: 0,
             },
             response: None,
             first_tries: None,
         }
     };
-    procedures.map(operation).collect()
+    let without_times = |own: &Procedure| {
+        let mut operation = operation(own);
+        if own.is_untimed {
+            operation.service = LatencySummary::default();
+        }
+        operation
+    };
+    procedures.map(without_times).collect()
 }
 
 fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved> {
