@@ -113,6 +113,11 @@ fn layers(collected: &Collected) -> BTreeSet<String> {
         .collect()
 }
 
+/// Whether a device is surely one disk, by its name.
+pub(crate) fn is_disk(name: &str) -> bool {
+    kind(name) == Kind::Disk
+}
+
 fn kind(name: &str) -> Kind {
     const LAYERS: [&str; 8] = ["dm-", "md", "loop", "drbd", "bcache", "zd", "zram", "ram"];
     /// Names followed by letters.

@@ -9,6 +9,7 @@ use dyno_core::record::SeriesKind::Rate;
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
+use crate::devices::{DeviceRow, Laws};
 use crate::disks::{self, Whole};
 use crate::locale;
 use crate::machine::Machine;
@@ -145,6 +146,7 @@ struct Reader<'a> {
     /// Unknown columns, each reported once, with the line of the heading.
     unknown: BTreeMap<String, usize>,
     shares: Shares,
+    laws: Laws,
 }
 
 impl Reader<'_> {
@@ -261,7 +263,9 @@ impl Reader<'_> {
             return;
         };
         let sum: f64 = figures.iter().map(|own| own.plain()).sum();
-        self.shares.add(sum, line);
+        if !self.shares.add(sum, line) {
+            return;
+        }
         for (name, value) in self.columns.iter().zip(figures) {
             if let Some(meaning) = meaning(&CPU, name) {
                 let source = format!("iostat, column {name}");
@@ -278,9 +282,20 @@ impl Reader<'_> {
             }
             _ => return,
         };
-        let Some(figures) = self.figures(figures, line) else {
+        let words = figures;
+        let Some(figures) = self.figures(words, line) else {
             return;
         };
+        let names = self.columns.iter().map(String::as_str);
+        let printed: Vec<(&str, &str)> = names.zip(words.iter().map(String::as_str)).collect();
+        let sample = self.moments.len() - 1;
+        self.laws.add(&DeviceRow {
+            device: &device,
+            figures: &printed,
+            sample,
+            is_first: sample == 0,
+            line,
+        });
         if self.moments.len() <= 2 {
             self.note_length(&figures);
         }
@@ -289,8 +304,8 @@ impl Reader<'_> {
             if let Some((meaning, value)) = found {
                 let series = format!("host.disk[{device}].{}", meaning.series);
                 let source = format!("iostat, column {name}");
-                let at = (self.moments.len() - 1, value);
-                self.collected.add(&series, meaning, source, at);
+                self.collected
+                    .add(&series, meaning, source, (sample, value));
             }
         }
     }
@@ -362,6 +377,9 @@ impl Reader<'_> {
         }
         let first_counts = options.first_report || self.first_is_like_others();
         let gaps = disks::settle(&mut self.collected, &self.whole);
+        for (line, text) in std::mem::take(&mut self.laws).settle(&mut self.collected) {
+            self.warn(line, text);
+        }
         HostLog {
             file: self.file.to_owned(),
             tool: "iostat",

@@ -10,10 +10,9 @@
 //!
 //! - A benchmark: [`Tool`] (`src/tool.rs`) and its module; a monitor of a host: [`Monitor`]
 //!   (`src/monitor.rs`) and its module; alignment in time: `src/lib.rs`, `src/align.rs`.
-//! - Rules for all logs: `src/text.rs`, `src/wrapped.rs`, `src/warnings.rs`, `src/conservation.rs`.
+//! - Rules for all logs: `src/text.rs`, `src/whole.rs`, `src/wrapped.rs`, `src/warnings.rs`,
+//!   `src/conservation.rs`; for monitors `src/table.rs`, `src/disks.rs`, `src/devices.rs`.
 //! - Files of a folder, and what is stored: `crates/dyno-cli/src/commands/import`.
-
-use std::borrow::Cow;
 
 use dyno_core::catalogue::names;
 use dyno_core::record::{NotObserved, Profile, RunRecord};
@@ -28,7 +27,9 @@ mod consistency;
 #[cfg(test)]
 mod corpus;
 mod coverage;
+mod devices;
 mod disks;
+mod doubled;
 mod fio;
 mod gaps;
 mod hammerdb;
@@ -55,6 +56,7 @@ mod tie;
 mod tool;
 mod vmstat;
 mod warnings;
+mod whole;
 mod wrapped;
 
 pub use configured::configured;
@@ -69,6 +71,7 @@ pub use vmstat::unit_bytes as vmstat_unit_bytes;
 pub use warnings::Warning;
 
 use sysbench::model::Draft;
+use whole::Whole;
 
 /// One log: its text, and its name in messages.
 #[derive(Clone, Copy, Debug)]
@@ -243,7 +246,10 @@ pub fn import(
     if logs.is_empty() {
         return Err(ImportError::NoLogs { tool });
     }
-    let unwrapped = unwrapped(logs);
+    // pgbench's reader keeps the numbers of doubled lines.
+    let once = tool != Tool::Pgbench;
+    let logs = logs.iter();
+    let unwrapped: Vec<Whole<'_>> = logs.flat_map(|log| whole::unwrapped(log, once)).collect();
     let logs: Vec<Log<'_>> = unwrapped.iter().map(Whole::log).collect();
     let logs = logs.as_slice();
     let mut warnings = Vec::new();
@@ -255,8 +261,9 @@ pub fn import(
     };
     let mut beside = Vec::new();
     for (monitor, log) in host {
-        for log in unwrapped_one(log) {
+        for log in whole::unwrapped(log, true) {
             beside.push(monitor.read(&log.log(), options)?);
+            warnings.extend(log.doubled());
         }
     }
     let host = beside;
@@ -281,10 +288,10 @@ pub fn import(
             let why = "the log does not show how much was done in what time";
             found.run.not_observed.push(gaps::gap(TOTALS_UNKNOWN, why));
         }
-        let of_run = found.said.into_iter();
-        let of_run: Vec<Warning> = of_run
-            .map(|(line, text)| Warning::new(&found.file, line, text))
-            .collect();
+        let own = unwrapped.iter().filter(|log| log.name == found.file);
+        let said = found.said.into_iter();
+        let said = said.map(|(line, text)| Warning::new(&found.file, line, text));
+        let of_run: Vec<Warning> = own.filter_map(Whole::doubled).chain(said).collect();
         let of_run = warnings::once(of_run);
         if let Some(summary) = &mut found.run.summary {
             summary.warnings = of_run.iter().map(sentence).collect();
@@ -294,40 +301,6 @@ pub fn import(
         imported.keep(found.run, found.identity);
     }
     Ok(imported)
-}
-
-/// A log as its program wrote it.
-struct Whole<'a> {
-    name: Cow<'a, str>,
-    text: Cow<'a, str>,
-}
-
-impl Whole<'_> {
-    fn log(&self) -> Log<'_> {
-        Log::new(&self.name, &self.text)
-    }
-}
-
-fn unwrapped<'a>(logs: &[Log<'a>]) -> Vec<Whole<'a>> {
-    logs.iter().flat_map(unwrapped_one).collect()
-}
-
-/// The log without the prefixes of its lines: one log per program that wrote to it.
-fn unwrapped_one<'a>(log: &Log<'a>) -> Vec<Whole<'a>> {
-    let Some(parts) = wrapped::unwrapped(log.text) else {
-        return vec![Whole {
-            name: log.name.into(),
-            text: log.text.into(),
-        }];
-    };
-    let named = |part: wrapped::Part| Whole {
-        name: match part.source.is_empty() {
-            true => log.name.into(),
-            false => format!("{} ({})", log.name, part.source).into(),
-        },
-        text: part.text.into(),
-    };
-    parts.into_iter().map(named).collect()
 }
 
 /// The start time given by the caller, for the first run.
@@ -456,6 +429,9 @@ fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
 
 fn not_sysbench(log: &Log<'_>, warnings: &[Warning]) -> ImportError {
     let what = match warnings.first() {
+        Some(_) if looks::is_json(log.text) => {
+            "it is JSON, but not that of sysbench's hooks".to_owned()
+        }
         Some(warning) => format!("it contains no run with figures ({warning})"),
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
         None => "nothing in it looks like sysbench's report lines, statistics, histogram, CSV or \
@@ -477,7 +453,7 @@ fn not_recognised(log: &Log<'_>, what: String, expected: Looks, advice: &str) ->
         file: log.name.to_owned(),
         what,
         advice: match other {
-            Some(looks) => format!("it looks like {looks}; {advice}"),
+            Some(looks) => format!("it looks like {looks}{}; {advice}", looks.instead()),
             None => advice.to_owned(),
         },
     }

@@ -27,10 +27,14 @@ pub enum Looks {
     FioTerse,
     /// fio's normal output.
     FioNormal,
+    /// fio's log of latencies, bandwidths or IOPS.
+    FioLog,
     /// HammerDB.
     Hammerdb,
     /// HammerDB's TPROC-H.
     Tproch,
+    /// pidstat.
+    Pidstat,
     /// dstat, or its successor in PCP.
     Dstat,
     /// The iostat of macOS or BSD.
@@ -46,8 +50,29 @@ impl Looks {
     pub fn is_unread(self) -> bool {
         matches!(
             self,
-            Self::FioTerse | Self::FioNormal | Self::Tproch | Self::Dstat | Self::BsdIostat
+            Self::FioTerse
+                | Self::FioNormal
+                | Self::FioLog
+                | Self::Tproch
+                | Self::Pidstat
+                | Self::Dstat
+                | Self::BsdIostat
         )
+    }
+
+    /// What to do with it instead, for a message: where it is read, or what is read.
+    pub(crate) fn instead(self) -> &'static str {
+        match self {
+            Self::Vmstat => ", which is read beside a benchmark's log (--vmstat)",
+            Self::Iostat => ", which is read beside a benchmark's log (--iostat)",
+            Self::Mpstat => ", which is read beside a benchmark's log (--mpstat)",
+            Self::Sar => ", which is read beside a benchmark's log (--sar)",
+            Self::FioLog => ", which is not read; the output of fio --output-format=json is",
+            Self::Pidstat | Self::Dstat | Self::BsdIostat => {
+                ", which is not read; logs of vmstat, iostat, mpstat and sar are"
+            }
+            _ => "",
+        }
     }
 
     /// The tool that a text looks like; `None` if it is unknown.
@@ -78,6 +103,9 @@ impl Looks {
             first.iter().all(|word| own.next() == Some(*word))
         };
         let fio = head(text).contains("\"fio version\"");
+        if let Some(own) = of_sysstat_json(head(text)) {
+            return Some(own);
+        }
         Some(match () {
             () if fio => Self::Fio,
             () if any(&is_fio_terse) => Self::FioTerse,
@@ -89,6 +117,7 @@ impl Looks {
             () if crate::pgbench::is_log(head(text)) => Self::PgbenchLog,
             () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
             () if any(&is_dstat) => Self::Dstat,
+            () if any(&|line| columns(line, &["PID", "%CPU", "Command"])) => Self::Pidstat,
             () if any(&|line| columns(line, &["KB/t", "tps", "MB/s"])) => Self::BsdIostat,
             () if any(&|line| columns(line, &["CPU", "%usr", "%sys", "%idle"])) => Self::Mpstat,
             () if any(&|line| {
@@ -104,6 +133,7 @@ impl Looks {
             () if any(&|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")) => {
                 Self::Configuration
             }
+            () if is_fio_log(head(text)) => Self::FioLog,
             () => return None,
         })
     }
@@ -125,6 +155,51 @@ fn is_fio_terse(line: &str) -> bool {
     let version = fields.next();
     version.is_some_and(|own| matches!(own, "2" | "3" | "4" | "5"))
         && fields.next().is_some_and(|own| own.starts_with("fio-"))
+}
+
+/// `1000, 120, 0, 4096, 0`: milliseconds, value, direction and size; newer versions add offset and
+/// priority.
+fn is_fio_log(text: &str) -> bool {
+    const DIRECTIONS: u64 = 3;
+    let mut last_ms = 0;
+    let mut rows = 0;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let figures = line.split(", ").map(|word| word.trim().parse::<u64>());
+        let Ok(figures) = figures.collect::<Result<Vec<u64>, _>>() else {
+            return false;
+        };
+        let [ms, _, direction, _, more @ ..] = figures.as_slice() else {
+            return false;
+        };
+        if *ms < last_ms || *direction >= DIRECTIONS || more.len() > 2 {
+            return false;
+        }
+        (last_ms, rows) = (*ms, rows + 1);
+    }
+    rows >= 2
+}
+
+/// The tool of a JSON of sysstat.
+fn of_sysstat_json(text: &str) -> Option<Looks> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let begins = text.starts_with('{') && text.contains("\"sysstat\"");
+    let has = |name: &str| text.contains(name);
+    let dated = text.split("\"timestamp\"").nth(1);
+    let dated = dated.is_some_and(|rest| rest.trim_start_matches([':', ' ']).starts_with('{'));
+    match () {
+        () if !begins => None,
+        () if has("\"avg-cpu\"") || has("\"disk_device\"") => Some(Looks::Iostat),
+        () if has("\"sysdata-version\"") || dated => Some(Looks::Sar),
+        () if has("\"cpu-load\"") => Some(Looks::Mpstat),
+        () => None,
+    }
+}
+
+/// Whether a text is JSON as a whole.
+pub(crate) fn is_json(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let begins = text.starts_with(['{', '[']);
+    begins && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 fn is_dstat(line: &str) -> bool {
@@ -173,8 +248,10 @@ impl fmt::Display for Looks {
             Self::Fio => "fio's JSON",
             Self::FioTerse => "fio's terse output",
             Self::FioNormal => "fio's normal output",
+            Self::FioLog => "fio's log of latencies, bandwidths or IOPS",
             Self::Hammerdb => "a log of HammerDB",
             Self::Tproch => "a log of HammerDB's TPROC-H",
+            Self::Pidstat => "a log of pidstat",
             Self::Dstat => "a log of dstat",
             Self::BsdIostat => "a log of the iostat of macOS or BSD",
             Self::Configuration => "a server's configuration",
@@ -244,7 +321,43 @@ mod tests {
         ] {
             assert_eq!(Looks::of(text), Some(looks), "{text}");
         }
-        for text in ["", "lorem ipsum\n", "{}", "[ 1 ] 2\n"] {
+    }
+
+    #[test]
+    fn recognizes_json_of_sysstat_and_what_is_not_read() {
+        for (text, looks) in [
+            ("0, 100, 0, 4096, 0\n1000, 120, 1, 4096, 0\n", Looks::FioLog),
+            ("0, 100, 0, 4096\n500, 120, 0, 4096\n", Looks::FioLog),
+            (
+                "12:00:00  UID  PID  %usr %system  %guest  %wait  %CPU  CPU  Command\n",
+                Looks::Pidstat,
+            ),
+            (
+                "{\"sysstat\": {\"hosts\": [{\"statistics\": [\n\
+                 {\"timestamp\": \"16:59:59\", \"cpu-load\": [{\"cpu\": \"all\"}]}]}]}}",
+                Looks::Mpstat,
+            ),
+            (
+                "{\"sysstat\": {\"hosts\": [{\"statistics\": [\n\
+                 {\"timestamp\": {\"utc\": 1}, \"cpu-load\": [{\"cpu\": \"all\"}]}]}]}}",
+                Looks::Sar,
+            ),
+            (
+                "{\"sysstat\": {\"hosts\": [{\"statistics\": [{\"avg-cpu\": {}}]}]}}",
+                Looks::Iostat,
+            ),
+        ] {
+            assert_eq!(Looks::of(text), Some(looks), "{text}");
+        }
+        for text in [
+            "",
+            "lorem ipsum\n",
+            "{}",
+            "[ 1 ] 2\n",
+            "1, 2, 0, 4\n",
+            "1, 2, 7, 4\n2, 2, 7, 4\n",
+            "{\"sysstat\": {\"hosts\": []}}",
+        ] {
             assert_eq!(Looks::of(text), None, "{text}");
         }
     }

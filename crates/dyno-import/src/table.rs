@@ -165,12 +165,14 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Checks a row's sum, in percent.
-    pub(crate) fn add(&mut self, sum: f64, line: usize) {
-        if (sum - 100.0).abs() > SHARES_TOLERANCE {
+    /// Whether a row's sum, in percent, is right; if it is not, the row is left out.
+    pub(crate) fn add(&mut self, sum: f64, line: usize) -> bool {
+        let whole = (sum - 100.0).abs() <= SHARES_TOLERANCE;
+        if !whole {
             let (rows, ..) = self.odd.get_or_insert((0, line, sum));
             *rows += 1;
         }
+        whole
     }
 
     /// The warning about them, with the first one's line.
@@ -178,7 +180,7 @@ impl Shares {
         let (rows, line, sum) = self.odd?;
         let text = format!(
             "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
-             columns may be swapped or damaged"
+             columns may be swapped or damaged, and these shares are left out"
         );
         Some((line, text))
     }

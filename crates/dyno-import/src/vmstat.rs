@@ -209,11 +209,13 @@ impl Reader<'_> {
             .iter()
             .filter(|(name, _)| SHARES.contains(&name.as_str()));
         let sum: f64 = shares.clone().map(|(_, value)| value).sum();
-        if shares.count() >= 4 {
-            self.shares.add(sum, line);
-        }
+        // An unknown column may be a share, too.
+        let known = self.columns.iter().all(|name| is_column(name));
+        let checked = shares.count() >= 4 && (known || sum > 100.0);
+        let whole = !checked || self.shares.add(sum, line);
         for (name, value) in &row {
-            if let Some(meaning) = meaning(&MEANINGS, name) {
+            let is_share = SHARES.contains(&name.as_str());
+            if let Some(meaning) = meaning(&MEANINGS, name).filter(|_| whole || !is_share) {
                 let source = format!("vmstat, column {name}");
                 let at = (self.samples, *value);
                 self.collected.add(meaning.series, meaning, source, at);

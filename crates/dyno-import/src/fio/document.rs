@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// One document: printed at the end, or during the run with `--status-interval`.
@@ -40,23 +40,26 @@ pub(super) struct Job {
     pub(super) hostname: Option<String>,
     #[serde(default)]
     pub(super) groupid: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) error: i64,
+    /// Printed with `continue_on_error`.
+    #[serde(default)]
+    pub(super) total_err: Option<u64>,
     /// When it began, milliseconds since 1970; since version 3.36.
     #[serde(default)]
     pub(super) job_start: Option<u64>,
     #[serde(rename = "job options", default)]
     pub(super) options: BTreeMap<String, Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) read: Direction,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) write: Direction,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) trim: Direction,
     /// All directions together, with `unified_rw_reporting`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) mixed: Direction,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) sync: Sync,
     #[serde(default)]
     pub(super) steadystate: Option<SteadyState>,
@@ -86,31 +89,44 @@ pub(super) struct Direction {
     /// Since version 3; before that there is `bw` in KiB.
     #[serde(default)]
     pub(super) bw_bytes: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) bw: f64,
     /// Bytes since version 3.
     #[serde(default)]
     pub(super) io_bytes: Option<f64>,
+    /// Since version 3.
     #[serde(default)]
+    pub(super) io_kbytes: Option<f64>,
+    #[serde(rename = "iops", default)]
+    printed_iops: Option<f64>,
+    /// As printed, or computed.
+    #[serde(skip)]
     pub(super) iops: f64,
-    /// Milliseconds.
+    /// The extremes over the samples of a job, each half a second.
     #[serde(default)]
+    pub(super) iops_min: Option<f64>,
+    #[serde(default)]
+    pub(super) iops_max: Option<f64>,
+    #[serde(rename = "runtime", default)]
+    printed_runtime: Option<u64>,
+    /// Milliseconds, as printed or computed.
+    #[serde(skip)]
     pub(super) runtime: u64,
     /// Since version 2.1.11.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) total_ios: u64,
-    /// Whether the count was computed from rate and time because fio did not print it.
+    /// Names of figures that fio did not print, computed from the others.
     #[serde(skip)]
-    pub(super) is_computed: bool,
-    #[serde(default)]
+    pub(super) computed: Vec<&'static str>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) short_ios: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) drop_ios: u64,
     /// From submission to completion, nanoseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) clat_ns: Latency,
     /// The same including submission.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) lat_ns: Latency,
     /// Microseconds, in versions before 3.
     #[serde(default)]
@@ -120,29 +136,38 @@ pub(super) struct Direction {
 /// fsync and its relatives.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Sync {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) total_ios: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) lat_ns: Latency,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Latency {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) min: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) max: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) mean: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) stddev: f64,
-    #[serde(rename = "N", default)]
+    #[serde(rename = "N", default, deserialize_with = "or_default")]
     pub(super) count: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) percentile: BTreeMap<String, f64>,
     /// Count by nanoseconds; `json+` only.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) bins: BTreeMap<String, u64>,
+}
+
+/// A value, or its default for null.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -165,7 +190,7 @@ impl Document {
         }
         for job in &mut self.jobs {
             for own in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed] {
-                own.count();
+                own.complete();
             }
             let apart = [&job.read, &job.write, &job.trim];
             // `unified_rw_reporting=both` also prints their sum.
@@ -273,12 +298,24 @@ impl Direction {
         self.bw_bytes.unwrap_or(self.bw * 1024.0)
     }
 
-    /// Computes the number of I/Os if fio did not print it.
-    fn count(&mut self) {
+    /// Computes what fio did not print from the rest: the number of I/Os, their rate, or the time.
+    fn complete(&mut self) {
         const MS_PER_S: f64 = 1000.0;
+        self.iops = self.printed_iops.unwrap_or(0.0);
+        self.runtime = self.printed_runtime.unwrap_or(0);
         let made = self.iops * self.runtime as f64 / MS_PER_S;
         if self.total_ios == 0 && made.is_finite() && made >= 1.0 {
-            (self.total_ios, self.is_computed) = (made.round() as u64, true);
+            self.total_ios = made.round() as u64;
+            self.computed.push("the number of I/Os");
+        }
+        let ios = self.total_ios as f64;
+        if self.printed_iops.is_none() && ios > 0.0 && self.runtime > 0 {
+            self.iops = ios * MS_PER_S / self.runtime as f64;
+            self.computed.push("the rate of I/Os");
+        }
+        if self.printed_runtime.is_none() && ios > 0.0 && self.iops > 0.0 {
+            self.runtime = (ios * MS_PER_S / self.iops).round().max(1.0) as u64;
+            self.computed.push("the time of I/Os");
         }
     }
 
@@ -336,8 +373,17 @@ impl Latency {
     }
 }
 
-/// The documents in a text, and the first damage: line and description.
-pub(super) fn read(text: &str) -> (Vec<Document>, Option<(usize, String)>) {
+/// Where reading ended before the end of a text, and why.
+#[derive(Debug, PartialEq)]
+pub(super) struct Damage {
+    pub(super) line: usize,
+    pub(super) why: String,
+    /// Whether it is a value that fio does not print, in valid JSON.
+    pub(super) is_value: bool,
+}
+
+/// The documents in a text, and the first damage.
+pub(super) fn read(text: &str) -> (Vec<Document>, Option<Damage>) {
     let mut documents = Vec::new();
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut from = text.len() - rest.len();
@@ -349,8 +395,12 @@ pub(super) fn read(text: &str) -> (Vec<Document>, Option<(usize, String)>) {
         match read.next() {
             Some(Ok(document)) => documents.push(document.settled()),
             Some(Err(error)) => {
-                let line = text[..from].lines().count() + error.line();
-                return (documents, Some((line, error.to_string())));
+                let damage = Damage {
+                    line: text[..from].lines().count() + error.line(),
+                    why: error.to_string(),
+                    is_value: error.is_data(),
+                };
+                return (documents, Some(damage));
             }
             None => break,
         }
@@ -382,7 +432,13 @@ mod tests {
         assert_eq!((documents.len(), damage), (2, None));
         let (documents, damage) = read(&format!("{one}\n{{\"jobs\": [\n{{\"x\""));
         assert_eq!(documents.len(), 1);
-        assert_eq!(damage.unwrap().0, 3);
+        let damage = damage.unwrap();
+        assert_eq!((damage.line, damage.is_value), (3, false));
+        let odd = "{\"jobs\": [{\"read\": {\"iops\": \"abc\"}}]}";
+        assert!(read(odd).1.unwrap().is_value);
+        let null =
+            "{\"jobs\": [{\"read\": {\"total_ios\": null, \"clat_ns\": null}, \"sync\": null}]}";
+        assert_eq!(read(null).1, None);
     }
 
     proptest! {

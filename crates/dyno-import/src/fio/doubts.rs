@@ -1,16 +1,15 @@
 //! Inconsistencies in fio's JSON.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Group;
-use super::document::{Direction, Job, Latency};
+use super::document::{Direction, Job};
+use super::laws::{Allows, Broken, Leaves};
 
-/// Relative tolerance between figures of the same quantity.
-const TOLERANCE: f64 = 0.02;
-/// I/Os that a job may have in flight when counting begins or ends.
+/// I/Os that a job may have in flight when counting begins or ends, if its depth is not above that.
 const UNDER_WAY: f64 = 16.0;
-/// Bins are up to 1/64 wide, and percentiles are printed as their bounds.
-const BIN: f64 = 0.04;
 /// The tolerance for Little's law: the clocks of jobs do not start at the same time.
 const CROWD: f64 = 0.1;
 /// Sizes in options may be in powers of 1000 or 1024.
@@ -25,38 +24,140 @@ const VARIED: [&str; 6] = [
     "num_range",
     "group_reporting",
 ];
+/// Options with which I/Os have no latency: those that fail, and those that verify.
+const UNMEASURED: [&str; 4] = [
+    "continue_on_error",
+    "verify",
+    "verify_only",
+    "experimental_verify",
+];
+
+/// The part of the JSON that a contradiction is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// All jobs.
+    Group,
+    /// All directions of this job.
+    Job(usize),
+    /// The job, and the position of the direction.
+    Direction(usize, usize),
+    Syncs(usize),
+}
+
+/// Figures that cannot all be true, or not be read.
+#[derive(Clone, Debug)]
+pub(super) struct Doubt {
+    place: Place,
+    /// Whether it is a contradiction; else a figure is missing without which others are not read.
+    pub(super) contradicts: bool,
+    pub(super) leaves: Leaves,
+    pub(super) text: String,
+}
+
+impl Doubt {
+    /// The contradiction, and what is left out.
+    pub(super) fn sentence(&self) -> String {
+        match self.leaves.words() {
+            Some(left_out) => format!("{}; {left_out}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
 
 impl Group<'_> {
     /// Figures that cannot all be true: rates that do not match counts, bytes that do not match
     /// I/Os, latencies out of order or with a different count.
-    pub(super) fn contradictions(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.clients().into_iter().collect();
-        for job in &self.jobs {
+    pub(super) fn doubts(&self) -> Vec<Doubt> {
+        let clients = self.clients().map(|text| Doubt {
+            place: Place::Group,
+            contradicts: true,
+            leaves: Leaves::Rates,
+            text,
+        });
+        let mut all: Vec<Doubt> = clients.into_iter().collect();
+        for (at, job) in self.jobs.iter().enumerate() {
             let name = crate::text::excerpt(&job.jobname);
-            let directions = job.directions();
-            for (index, (direction, own)) in directions.into_iter().enumerate() {
-                let found = [
-                    rate(own),
-                    bandwidth(own),
-                    self.size(job, index, own),
-                    latencies(own),
-                    own.submission(),
-                    percentiles(&own.latency()),
-                    counted(own),
-                ];
-                let doubts = found.into_iter().flatten();
-                all.extend(doubts.map(|text| format!("{name}, {direction}: {text}")));
+            let allows = self.allows(job);
+            for (index, (direction, own)) in job.directions().into_iter().enumerate() {
+                let mut found = own.contradictions(allows);
+                if !found.iter().any(|(leaves, _)| leaves.is_rate()) {
+                    let size = self.size(job, index, own);
+                    found.extend(size.map(|text| (Leaves::Bandwidth, text)));
+                }
+                let latency = own.latency();
+                let lacks = latency.lacks().filter(|_| own.total_ios > 0);
+                let about = (Place::Direction(at, index), format!("{name}, {direction}"));
+                all.extend(of_place(&about, found, lacks));
             }
-            let crowd = self.crowd(job).filter(|_| !self.may_be_of_several());
-            all.extend(crowd.map(|under_way| {
-                let depth = self.depth_of(job);
-                format!(
-                    "{name}: its rates and latencies imply {under_way:.1} I/Os in flight, but its \
-                     depth is {depth}"
-                )
-            }));
+            let latency = job.sync_latency();
+            let found = job.sync.contradictions(&latency, allows);
+            let about = (Place::Syncs(at), format!("{name}, sync"));
+            all.extend(of_place(&about, found, latency.lacks()));
         }
         all
+    }
+
+    /// More I/Os in flight than separate jobs allow. For jobs without other contradictions.
+    pub(super) fn crowds(&self) -> Vec<Doubt> {
+        let jobs = self.jobs.iter().enumerate();
+        let jobs = jobs.filter(|_| !self.may_be_of_several());
+        let crowds = jobs.filter_map(|(at, job)| {
+            let under_way = self.crowd(job)?;
+            let (name, depth) = (crate::text::excerpt(&job.jobname), self.depth_of(job));
+            Some(Doubt {
+                place: Place::Job(at),
+                contradicts: true,
+                leaves: Leaves::Latencies,
+                text: format!(
+                    "{name}: its rates and latencies imply {under_way:.1} I/Os in flight, but its \
+                     depth is {depth}"
+                ),
+            })
+        });
+        crowds.collect()
+    }
+
+    fn allows(&self, job: &Job) -> Allows {
+        let jobs = job.number(self.last, "numjobs").unwrap_or(1).max(1) as f64;
+        let mut options = UNMEASURED.iter();
+        Allows {
+            under_way: UNDER_WAY.max(f64::from(self.depth_of(job)) * jobs),
+            unmeasured: job.error != 0
+                || job.total_err.is_some()
+                || options.any(|name| job.option(self.last, name).is_some()),
+        }
+    }
+
+    /// The jobs without the figures that are left out.
+    pub(super) fn without(&self, doubts: &[Doubt]) -> Vec<Job> {
+        let mut jobs: Vec<Job> = self.jobs.iter().map(|job| (*job).clone()).collect();
+        for doubt in doubts {
+            let (at, directions, syncs) = match doubt.place {
+                Place::Group => continue,
+                Place::Job(at) => (at, 0..4, false),
+                Place::Direction(at, index) => (at, index..index + 1, false),
+                Place::Syncs(at) => (at, 0..0, true),
+            };
+            let Some(job) = jobs.get_mut(at) else {
+                continue;
+            };
+            let all = [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed];
+            for (_, own) in all
+                .into_iter()
+                .enumerate()
+                .filter(|(index, _)| directions.contains(index))
+            {
+                own.leave_out(doubt.leaves);
+            }
+            if syncs {
+                job.sync.leave_out(doubt.leaves);
+            }
+        }
+        // Those of the other jobs are not all.
+        if doubts.iter().any(|doubt| doubt.leaves == Leaves::Syncs) {
+            jobs.iter_mut().for_each(|job| job.sync.total_ios = 0);
+        }
+        jobs
     }
 
     /// Checks that the clients' jobs add up to fio's total for all clients.
@@ -103,7 +204,7 @@ impl Group<'_> {
             .iter()
             .map(|(_, own)| own.latency().mean * own.total_ios as f64)
             .sum();
-        let runtime_ms = job.runtime_ms() as f64;
+        let runtime_ms = Some(job.runtime_ms() as f64).filter(|ms| *ms > 0.0)?;
         let under_way = busy_ns / (runtime_ms * NS_PER_MS);
         let jobs = match self.may_be_of_several() {
             true => job.number(self.last, "numjobs").unwrap_or(1).max(1),
@@ -184,11 +285,14 @@ impl Group<'_> {
         let mut said: Vec<(Option<usize>, String)> = Vec::new();
         said.extend(self.unsteady().map(|text| (None, text)));
         let directions = || self.jobs.iter().flat_map(|job| job.directions());
-        if directions().any(|(_, own)| own.is_computed) {
-            let text = "fio before 2.1.11 does not print the number of I/Os: Dyno computed it from \
-                        the rounded rate and the time";
-            said.push((None, text.to_owned()));
-        }
+        let computed: BTreeSet<&str> = directions()
+            .flat_map(|(_, own)| own.computed.iter().copied())
+            .collect();
+        said.extend(computed.into_iter().map(|what| {
+            let text =
+                format!("the log does not print {what}: Dyno computed it from the other figures");
+            (None, text)
+        }));
         if directions().any(|(_, own)| own.with_submission()) {
             let text = "fio printed percentiles only of latencies including submission (lat, not \
                         clat): all latencies are lat";
@@ -214,116 +318,25 @@ impl Group<'_> {
     }
 }
 
-/// Checks the rate against count and time.
-fn rate(own: &Direction) -> Option<String> {
-    if own.total_ios == 0 {
-        return None;
-    }
-    if own.runtime == 0 {
-        return Some(format!(
-            "{} I/Os at {} per second in a runtime of 0 ms",
-            own.total_ios, own.iops
-        ));
-    }
-    let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
-    ((made - own.iops).abs() > room(own) * made.max(own.iops)).then(|| {
-        format!(
-            "{} I/Os in {} ms are {made:.1} per second, but it says {}",
-            own.total_ios, own.runtime, own.iops
-        )
-    })
-}
-
-/// Checks the bandwidth against bytes and time, in both printed units.
-fn bandwidth(own: &Direction) -> Option<String> {
-    let per_s = own.bw_bytes.filter(|_| own.total_ios > 0)?;
-    if (own.bw * 1024.0 - per_s).abs() > 1024.0 + TOLERANCE * per_s.max(own.bw * 1024.0)
-        && own.bw > 0.0
-    {
-        return Some(format!(
-            "bw_bytes is {per_s} bytes per second, but bw {} KiB",
-            own.bw
-        ));
-    }
-    let all = own.io_bytes.filter(|_| own.runtime > 0)?;
-    let made = all * 1e3 / own.runtime as f64;
-    ((made - per_s).abs() > 1.0 + room(own) * made.max(per_s)).then(|| {
-        format!(
-            "{all} bytes in {} ms are {made:.0} per second, but it says {per_s}",
-            own.runtime
-        )
-    })
-}
-
-/// Tolerance for a time rounded to milliseconds.
-fn room(own: &Direction) -> f64 {
-    TOLERANCE + 1.0 / own.runtime.max(1) as f64
-}
-
-/// Checks that the mean is between the extremes.
-fn latencies(own: &Direction) -> Option<String> {
-    let latency = own.latency();
-    let ordered = latency.min <= latency.mean && latency.mean <= latency.max;
-    (own.total_ios > 0 && latency.count > 0 && !ordered).then(|| {
-        format!(
-            "a mean of {} ns is not between {} and {} ns",
-            latency.mean, latency.min, latency.max
-        )
-    })
-}
-
-impl Direction {
-    /// Checks that latencies including submission are not shorter than those without.
-    fn submission(&self) -> Option<String> {
-        let (with, without) = (self.lat_ns.mean, self.clat_ns.mean);
-        let known = self.total_ios > 0 && with > 0.0 && without > 0.0;
-        (known && with * (1.0 + TOLERANCE) + 1.0 < without).then(|| {
-            format!(
-                "a mean lat of {with} ns, which includes the submission, is below a mean clat of \
-                     {without} ns"
-            )
-        })
-    }
-}
-
-/// Checks that percentiles ascend and do not exceed the maximum.
-fn percentiles(latency: &Latency) -> Option<String> {
-    let all = latency.percentile.iter();
-    let all = all.filter_map(|(percent, ns)| Some((percent.parse::<f64>().ok()?, *ns)));
-    let mut all: Vec<(f64, f64)> = all.filter(|(percent, _)| *percent > 0.0).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if latency.count == 0 {
-        return None;
-    }
-    if let Some(pair) = all.windows(2).find(|pair| pair[0].1 > pair[1].1) {
-        let ((low, low_ns), (high, high_ns)) = (pair[0], pair[1]);
-        return Some(format!(
-            "p{low}, {low_ns} ns, is above p{high}, {high_ns} ns"
-        ));
-    }
-    let above = all
-        .iter()
-        .find(|(_, ns)| *ns > latency.max * (1.0 + BIN) + 1.0);
-    above.map(|(percent, ns)| {
-        format!(
-            "p{percent}, {ns} ns, is above the longest, {} ns",
-            latency.max
-        )
-    })
-}
-
-/// Checks that the number of latencies matches that of I/Os and the sum of bins.
-fn counted(own: &Direction) -> Option<String> {
-    let latency = own.latency();
-    let (ios, count) = (own.total_ios as f64, latency.count as f64);
-    if own.total_ios > 0 && count > ios * (1.0 + TOLERANCE) + UNDER_WAY {
-        return Some(format!("{count} latencies of {ios} I/Os"));
-    }
-    let bins = latency.bins.values();
-    let bins = bins.fold(0_u64, |sum, one| sum.saturating_add(*one)) as f64;
-    let differ = (bins - count).abs() > TOLERANCE * bins.max(count) + 1.0;
-    (!latency.bins.is_empty() && differ)
-        .then(|| format!("its bins hold {bins} latencies, but it says {count}"))
+/// What a part contradicts, and the figure that it lacks.
+fn of_place(
+    (place, name): &(Place, String),
+    found: Vec<Broken>,
+    lacks: Option<&str>,
+) -> Vec<Doubt> {
+    let contradictions = found.into_iter().map(|(leaves, text)| Doubt {
+        place: *place,
+        contradicts: true,
+        leaves,
+        text: format!("{name}: {text}"),
+    });
+    let lacks = lacks.map(|what| Doubt {
+        place: *place,
+        contradicts: false,
+        leaves: Leaves::Latencies,
+        text: format!("{name}: the latencies have no {what}"),
+    });
+    contradictions.chain(lacks).collect()
 }
 
 /// The index of all directions combined.

@@ -3,7 +3,9 @@
 use dyno_core::record::{NotObserved, RunRecord};
 
 use super::Group;
+use super::doubts::Doubt;
 use super::latency::Merged;
+use super::laws::Leaves;
 use crate::gaps::{Gaps, HOST, OBSERVER};
 
 impl Group<'_> {
@@ -14,6 +16,7 @@ impl Group<'_> {
         all: &Merged,
         run: &RunRecord,
         start_known: bool,
+        doubts: &[Doubt],
     ) -> Vec<NotObserved> {
         let mut gaps = Gaps::of(&[
             ("client", "fio prints CPU per job, kept as a fact"),
@@ -41,6 +44,11 @@ impl Group<'_> {
                 "documents of --status-interval are sums",
             ),
         ]);
+        gaps.add(
+            doubts.iter().any(|own| own.leaves == Leaves::Latencies),
+            "service",
+            "latencies in the log contradict each other or are incomplete",
+        );
         let plus = "needs fio's --output-format=json+";
         gaps.add(all.latencies.is_none(), "service.buckets", plus);
         gaps.add(

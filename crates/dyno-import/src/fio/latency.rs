@@ -17,7 +17,14 @@ pub(super) struct Merged {
 }
 
 pub(super) fn merged(all: &[Latency]) -> Merged {
-    let all: Vec<&Latency> = all.iter().filter(|one| one.count > 0).collect();
+    // Those of some parts are not those of the whole.
+    if all.iter().any(|one| one.count == 0) {
+        return Merged {
+            summary: LatencySummary::default(),
+            latencies: None,
+        };
+    }
+    let all: Vec<&Latency> = all.iter().collect();
     let latencies =
         (!all.is_empty() && all.iter().all(|one| !one.bins.is_empty())).then(|| distribution(&all));
     let count = all
@@ -35,7 +42,8 @@ pub(super) fn merged(all: &[Latency]) -> Merged {
     summary.mean_ms = ms((count > 0).then(|| sum_ns / count as f64));
     summary.sum_ms = ms((count > 0).then_some(sum_ns));
     if let [one] = all.as_slice() {
-        summary.stddev_ms = Some(one.stddev / NS_PER_MS);
+        // It is not finite if it was left out.
+        summary.stddev_ms = Some(one.stddev / NS_PER_MS).filter(|ms| ms.is_finite());
         if !one.percentile.is_empty() {
             summary.percentiles = printed(one);
         }

@@ -5,8 +5,9 @@ mod doubts;
 mod gaps;
 mod hash;
 mod latency;
+mod laws;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::catalogue::names;
 use dyno_core::interval::OperationCounters;
@@ -19,8 +20,10 @@ use crate::identity::LogHash;
 use crate::number;
 use crate::runs::{self, About, PERCENTS};
 use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
-use document::{Document, Job, Latency};
+use document::{Damage, Document, Job, Latency};
+use doubts::Doubt;
 use latency::{Merged, merged};
+use laws::Leaves;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -46,8 +49,17 @@ pub(crate) fn read(
         if documents.is_empty() {
             return Err(not_fio(log, damage));
         }
-        if let Some((line, why)) = damage {
-            let text = format!("the JSON is damaged here; the rest is skipped: {why}");
+        if let Some(Damage {
+            line,
+            why,
+            is_value,
+        }) = damage
+        {
+            let what = match is_value {
+                true => "fio does not print such a value",
+                false => "the JSON is damaged here",
+            };
+            let text = format!("{what}; the rest is skipped: {why}");
             warnings.push(Warning::new(log.name, Some(line), text));
         }
         for series in of_one_process(&documents) {
@@ -57,15 +69,23 @@ pub(crate) fn read(
     Ok(found)
 }
 
-fn not_fio(log: &Log<'_>, damage: Option<(usize, String)>) -> ImportError {
+fn not_fio(log: &Log<'_>, damage: Option<Damage>) -> ImportError {
     let advice = "give the output of fio --output-format=json (json+ includes the whole latency \
                   distribution)";
-    if let Some(looks @ (Looks::FioTerse | Looks::FioNormal)) = Looks::of(log.text) {
+    if let Some(looks @ (Looks::FioTerse | Looks::FioNormal | Looks::FioLog)) = Looks::of(log.text)
+    {
         let what = format!("this is {looks}, which Dyno does not read");
         return crate::not_recognised(log, what, looks, advice);
     }
     let what = match damage {
-        Some((line, why)) => format!("its JSON is damaged in line {line} ({why})"),
+        Some(Damage {
+            line,
+            why,
+            is_value,
+        }) => match is_value {
+            true => format!("fio does not print such a value as in line {line} ({why})"),
+            false => format!("its JSON is damaged in line {line} ({why})"),
+        },
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
         None => "it contains no fio JSON with an I/O".to_owned(),
     };
@@ -137,28 +157,57 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn parsed_run(&self, log: &Log<'_>, options: &Options) -> ParsedRun {
-        let hash = self.hash();
+        let mut doubts = self.doubts();
+        let jobs = self.without(&doubts);
+        let own = self.of(&jobs);
+        let crowds = own.crowds();
+        let jobs = own.without(&crowds);
+        doubts.extend(crowds);
+        own.of(&jobs)
+            .consistent_run(log, options, self.hash(), &doubts)
+    }
+
+    /// The same group of these jobs.
+    fn of<'b>(&'b self, jobs: &'b [Job]) -> Group<'b> {
+        Group {
+            id: self.id,
+            jobs: jobs.iter().collect(),
+            last: self.last,
+            documents: self.documents,
+            alone: self.alone,
+        }
+    }
+
+    /// The run of jobs without figures in doubt.
+    fn consistent_run(
+        &self,
+        log: &Log<'_>,
+        options: &Options,
+        hash: LogHash,
+        doubts: &[Doubt],
+    ) -> ParsedRun {
         let mut run = self.about(log, &hash).record(options);
         run.facts.extend(self.facts());
-        let contradictions = self.contradictions();
+        let contradictions = doubts.iter().filter(|doubt| doubt.contradicts);
+        let contradictions: Vec<String> = contradictions.map(|own| own.text.clone()).collect();
         run.facts.extend(runs::contradictions(&contradictions));
         run.facts.extend(runs::unsteady(self.unsteady()));
         let started = self.started();
-        run.intervals = self.intervals();
+        let counted = doubts.iter().all(|doubt| doubt.leaves != Leaves::Rates);
+        if counted {
+            run.intervals = self.intervals();
+        }
         let all = self.merged(|_| true);
         run.operations = self.operations(&all);
         run.head.percentiles = match all.summary.percentiles.is_empty() {
             true => Vec::new(),
             false => PERCENTS.to_vec(),
         };
-        run.not_observed = self.gaps(&all, &run, started.is_some());
-        run.summary = Some(self.summary(&run, all.summary, started));
+        run.not_observed = self.gaps(&all, &run, started.is_some(), doubts);
+        run.summary = counted.then(|| self.summary(&run, all.summary, started));
+        let said = doubts.iter().map(|doubt| (None, doubt.sentence()));
         ParsedRun {
-            said: self
-                .said()
-                .into_iter()
-                .chain(contradictions.into_iter().map(|text| (None, text)))
-                .collect(),
+            said: self.said().into_iter().chain(said).collect(),
             identity: hash.identity(),
             file: log.name.to_owned(),
             run,
@@ -360,11 +409,19 @@ impl Group<'_> {
 
     /// Describes what an event is.
     fn about_events(&self) -> String {
-        if self.is_of_several() {
-            return "An event is one I/O of fio, from different jobs.".to_owned();
+        let kinds: BTreeSet<String> = self.jobs.iter().map(|job| self.kind_of(job)).collect();
+        match kinds.first() {
+            Some(kind) if kinds.len() == 1 && !self.is_of_several() => {
+                format!("An event is one I/O of fio: {kind}.")
+            }
+            _ => "An event is one I/O of fio, from different jobs.".to_owned(),
         }
+    }
+
+    /// What a job's I/Os are.
+    fn kind_of(&self, job: &Job) -> String {
         let text = |name: &str| {
-            let value = self.jobs.first()?.option(self.last, name)?;
+            let value = job.option(self.last, name)?;
             let text = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
@@ -377,7 +434,7 @@ impl Group<'_> {
             .or_else(|| text("blocksize"))
             .unwrap_or_else(|| "4k".to_owned());
         let engine = text("ioengine").map_or(String::new(), |engine| format!(" by {engine}"));
-        format!("An event is one I/O of fio: {how}, {size}{engine}.")
+        format!("{how}, {size}{engine}")
     }
 
     /// The maximum number of I/Os in flight per job.

@@ -1,5 +1,7 @@
 //! Parses the lines of HammerDB's logs.
 
+use std::collections::BTreeSet;
+
 use super::profile::{self, Profile};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
@@ -35,6 +37,8 @@ pub(super) struct Draft {
     pub(super) line: usize,
     pub(super) version: Option<String>,
     pub(super) users: Option<u32>,
+    /// The virtual users that said that they run, the measuring one included.
+    pub(super) running: BTreeSet<String>,
     /// The virtual user that only measures.
     pub(super) monitor: Option<String>,
     pub(super) rampup_min: Option<f64>,
@@ -100,6 +104,7 @@ impl<'a> Reader<'a> {
         let bare = bare.trim().to_owned();
         if self.draft.result.is_some() && begins(&bare) {
             self.ends();
+            self.draft.line = line.number;
         }
         if !bare.is_empty() {
             // The log may have ended before this line.
@@ -135,6 +140,8 @@ impl<'a> Reader<'a> {
         let leading = |text: &str| number::leading(text).map(|(value, _)| value);
         if let Some(rest) = bare.strip_prefix("HammerDB CLI v") {
             self.version = rest.split_whitespace().next().map(str::to_owned);
+        } else if let Some(user) = user.filter(|_| said == "RUNNING") {
+            self.runs(user);
         } else if let Some(rest) = said.strip_prefix("Beginning rampup time of ") {
             self.begins(number);
             self.draft.rampup_min = leading(rest);
@@ -191,6 +198,13 @@ impl<'a> Reader<'a> {
             text: text::excerpt(bare),
         });
         true
+    }
+
+    /// A virtual user runs. If it already did, the log has begun another run.
+    fn runs(&mut self, user: &str) {
+        if !self.draft.running.insert(user.to_owned()) {
+            self.draft.running = BTreeSet::from([user.to_owned()]);
+        }
     }
 
     /// A run begins: one with a result is complete.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dyno_core::catalogue::names;
 use dyno_core::db::Family;
 use dyno_core::interval::OperationCounters;
-use dyno_core::record::{Fact, NotObserved, Series, Source};
+use dyno_core::record::{Fact, NotObserved, RunRecord, Series, Source};
 use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 use dyno_core::unknown::LENGTH_UNKNOWN;
@@ -19,6 +19,7 @@ use crate::gaps::{HOST, OBSERVER, gap};
 use crate::runs::{self, About};
 use crate::text;
 use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
+use doubts::Leaves;
 use log::{Draft, Reader};
 use profile::{Of, Procedure, Profile};
 
@@ -93,30 +94,60 @@ fn not_hammerdb(log: &Log<'_>) -> ImportError {
 }
 
 fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
-    let (orders, tpm, database) = draft.result.clone().unwrap_or_default();
     let began = draft.began;
     let started = began.map(|moment| moment.unix_s(options.utc_offset_s));
     let by_times = began.zip(draft.ended);
     let by_times = by_times.map(|(began, ended)| ended.seconds - began.seconds);
     let stated = draft.duration_min.map(|minutes| minutes * S_PER_MIN);
-    let measured_s = stated.or(by_times).filter(|seconds| *seconds > 0.0);
-    let mut said = said(draft, (stated, by_times), measured_s);
-    let mut run = about(draft, &database).record(options);
     let contradictions = doubts::contradictions(draft, (stated, by_times));
-    run.facts.extend(runs::contradictions(&contradictions));
+    let leaves = |what: Leaves| contradictions.iter().any(|(own, _)| *own == what);
+    let measured_s = stated.or(by_times).filter(|seconds| *seconds > 0.0);
+    let measured_s = measured_s.filter(|_| !leaves(Leaves::Length));
+    let draft = &Draft {
+        users: draft.users.filter(|_| !leaves(Leaves::Users)),
+        ..draft.clone()
+    };
+    let mut said = said(draft, (stated, by_times), measured_s);
+    let mut run = about(draft, measured_s).record(options);
+    let texts: Vec<String> = contradictions
+        .iter()
+        .map(|(_, text)| text.clone())
+        .collect();
+    run.facts.extend(runs::contradictions(&texts));
     run.facts.extend(runs::unsteady(doubts::ended_early(draft)));
-    let line = Some(draft.line);
-    said.extend(contradictions.into_iter().map(|text| (line, text)));
+    let sentences = contradictions
+        .iter()
+        .map(|(leaves, text)| format!("{text}; {}", leaves.words()));
+    said.extend(sentences.map(|text| (Some(draft.line), text)));
     run.not_observed = gaps(draft, started.is_some(), measured_s.is_some());
-    run.series.extend(counter(draft, started));
     let rampup = draft.rampup_min.map(|minutes| format!("{minutes} min"));
     let rampup = rampup.map(|text| Fact::new(names::IMPORT_RAMPUP, text, "HammerDB's log"));
     run.facts.extend(rampup);
-    if measured_s.is_none() {
+    if measured_s.is_none() && !leaves(Leaves::Length) {
         run.facts
             .push(runs::cut_off("it does not show the measured time"));
     }
-    let mut summary = runs::summary(&run, started, measured_s.unwrap_or(S_PER_MIN));
+    if !leaves(Leaves::Result) {
+        run.series.extend(counter(draft, started));
+        run.summary = Some(summary(draft, &run, started, measured_s));
+    }
+    ParsedRun {
+        identity: draft.digest.identity(),
+        run,
+        file: draft.file.clone(),
+        started,
+        said,
+    }
+}
+
+fn summary(
+    draft: &Draft,
+    run: &RunRecord,
+    started: Option<f64>,
+    measured_s: Option<f64>,
+) -> RunSummary {
+    let (orders, tpm, _) = draft.result.clone().unwrap_or_default();
+    let mut summary = runs::summary(run, started, measured_s.unwrap_or(S_PER_MIN));
     let per_s = tpm as f64 / S_PER_MIN;
     summary.rates.events_per_s = per_s;
     summary.totals = runs::counted((per_s * summary.measured_s).round() as u64);
@@ -131,14 +162,7 @@ fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     if let Some((_, failed)) = doubts::failed(draft) {
         summary.end = RunEnd::Failed(failed);
     }
-    run.summary = Some(summary);
-    ParsedRun {
-        identity: draft.digest.identity(),
-        run,
-        file: draft.file.clone(),
-        started,
-        said,
-    }
+    summary
 }
 
 /// Warnings about the run, with the line.
@@ -158,7 +182,8 @@ fn said(
         );
         said.push((line, text));
     }
-    if measured_s.is_none() {
+    let unknown = measured_s.is_none() && stated.or(by_times).is_none_or(|s| s <= 0.0);
+    if unknown {
         let text = "the log does not show the measured time (Timing test period of … in minutes), \
                     so the rates are for one minute";
         said.push((line, text.to_owned()));
@@ -193,7 +218,9 @@ fn of_profile(profile: &Profile) -> impl Iterator<Item = String> {
         .into_iter()
 }
 
-fn about(draft: &Draft, database: &str) -> About {
+fn about(draft: &Draft, measured_s: Option<f64>) -> About {
+    let result = draft.result.as_ref();
+    let database = result.map_or("", |(.., database)| database.as_str());
     let family = match database {
         "PostgreSQL" => Some(Family::Postgres),
         "MySQL" | "MariaDB" => Some(Family::Mysql),
@@ -214,7 +241,10 @@ fn about(draft: &Draft, database: &str) -> About {
             ..TargetSummary::default()
         },
         drive: users.map(|users| dyno_core::plan::Drive {
-            time: draft.duration_min.and_then(seconds),
+            time: draft
+                .duration_min
+                .filter(|_| measured_s.is_some())
+                .and_then(seconds),
             warmup: draft.rampup_min.and_then(seconds).unwrap_or_default(),
             ..runs::sessions(users, users)
         }),
@@ -270,7 +300,14 @@ fn operations(profile: &Profile) -> Vec<OperationSummary> {
             first_tries: None,
         }
     };
-    procedures.map(operation).collect()
+    let without_times = |own: &Procedure| {
+        let mut operation = operation(own);
+        if own.is_untimed {
+            operation.service = LatencySummary::default();
+        }
+        operation
+    };
+    procedures.map(without_times).collect()
 }
 
 fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved> {

@@ -12,6 +12,8 @@ const MS_PER_S: f64 = 1000.0;
 const MEAN_ROOM_MS: f64 = 0.0016;
 /// Each time is rounded separately.
 const ROOM_MS: f64 = 0.0011;
+/// The printed time is the median over virtual users; their mean may be longer by this factor.
+const LONGER: f64 = 1.1;
 
 /// One stored procedure in a time profile. Times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +27,8 @@ pub(super) struct Procedure {
     /// (percent, milliseconds).
     pub(super) percentiles: Vec<(f64, f64)>,
     pub(super) deviation: Option<f64>,
+    /// Whether its times are left out, and only its calls are known.
+    pub(super) is_untimed: bool,
 }
 
 impl Procedure {
@@ -35,17 +39,44 @@ impl Procedure {
         }
     }
 
-    /// Describes figures that cannot be true.
-    fn contradiction(&self) -> Option<String> {
-        if self.calls > 0 && self.avg <= 0.0 {
-            return Some("its mean is missing".to_owned());
-        }
+    /// Describes calls that cannot be true.
+    fn miscounted(&self) -> Option<String> {
         let made = self.avg * self.calls as f64;
-        if (made - self.total).abs() > MEAN_ROOM_MS * self.calls as f64 + ROOM_MS {
-            return Some(format!(
+        let room = MEAN_ROOM_MS * self.calls as f64 + ROOM_MS;
+        let known = self.avg > 0.0 && self.total > 0.0;
+        (known && (made - self.total).abs() > room).then(|| {
+            format!(
                 "{} calls of {} ms are not {} ms",
                 self.calls, self.avg, self.total
-            ));
+            )
+        })
+    }
+
+    /// Describes a deviation that mean and extremes do not allow: the variance is at most (mean -
+    /// minimum) (maximum - mean), divided by one less than the number.
+    fn too_wide(&self) -> Option<String> {
+        let (min, max, deviation) = (self.min?, self.max?, self.deviation?);
+        let calls = self.calls as f64;
+        let variance = (self.avg - min + ROOM_MS) * (max - self.avg + ROOM_MS);
+        let most = (variance * calls / (calls - 1.0).max(1.0)).sqrt();
+        (deviation > most + ROOM_MS)
+            .then(|| format!("it is {deviation} ms, but times allow at most {most:.3} ms"))
+    }
+
+    fn leave_out_times(&mut self) {
+        *self = Self {
+            calls: self.calls,
+            is_untimed: true,
+            ..Self::named(&self.name)
+        };
+    }
+
+    /// Describes times that cannot be true.
+    fn disorder(&self) -> Option<String> {
+        for (ms, what) in [(self.avg, "mean"), (self.total, "total")] {
+            if self.calls > 0 && ms <= 0.0 {
+                return Some(format!("its {what} is missing"));
+            }
         }
         let mut ascending = self.percentiles.clone();
         ascending.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -83,6 +114,16 @@ pub(super) struct Profile {
 }
 
 impl Profile {
+    /// Describes procedures that took longer than the virtual users had: each of them runs one at a
+    /// time.
+    fn overrun(&self, active: Option<u64>) -> Option<String> {
+        let had_s = active? as f64 * self.elapsed_s.filter(|s| *s > 0.0)?;
+        let took_ms: f64 = self.procedures.iter().map(|own| own.total).sum();
+        let took_s = took_ms / MS_PER_S;
+        (took_s > had_s * LONGER)
+            .then(|| format!("they took {took_s:.0} s, but the virtual users had {had_s:.0} s"))
+    }
+
     /// Whether it has readable data.
     pub(super) fn is_read(&self) -> bool {
         !self.procedures.is_empty()
@@ -224,7 +265,8 @@ impl Reader {
                 (own.calls, own.total) = (*calls, own.total / 2.0);
             }
         }
-        profile.procedures.retain(|own| {
+        let mut wrong = false;
+        for own in &mut profile.procedures {
             let others = users.get(&own.name).filter(|(users, _)| whole(*users));
             let others = others.filter(|(_, calls)| *calls != own.calls);
             let parts = others.map(|(_, calls)| {
@@ -233,12 +275,27 @@ impl Reader {
                     own.calls
                 )
             });
-            let wrong = own.contradiction().or(parts);
-            if let Some(why) = &wrong {
+            if let Some(why) = own.miscounted().or(parts) {
                 said.push(format!("{} is skipped: {why}", own.name));
+                wrong = true;
+            } else if let Some(why) = own.disorder() {
+                said.push(format!("the times of {} are left out: {why}", own.name));
+                own.leave_out_times();
+            } else if let Some(why) = own.too_wide() {
+                said.push(format!("the deviation of {} is left out: {why}", own.name));
+                own.deviation = None;
             }
-            wrong.is_none()
-        });
+        }
+        if wrong && profile.procedures.len() > 1 {
+            said.push("all procedures are skipped: the others are not the whole".to_owned());
+        }
+        if let Some(why) = profile.overrun(active).filter(|_| !wrong) {
+            said.push(format!("all procedures are skipped: {why}"));
+            wrong = true;
+        }
+        if wrong {
+            profile.procedures.clear();
+        }
         profile.said = said;
         profile
     }
@@ -302,6 +359,7 @@ mod tests {
             total: 250.1,
             percentiles: vec![(99.0, 8.0), (95.0, 6.125), (50.0, 1.0)],
             deviation: None,
+            is_untimed: false,
         };
         let found = read(tabs);
         assert_eq!(found.procedures.first(), Some(&own));
@@ -310,20 +368,46 @@ mod tests {
         let unit = read(&tabs.replace("612.500", "0.612ms"));
         assert_eq!(unit.procedures[0].deviation, Some(0.612));
         // Impossible figures are left out and named.
+        let total = read(&tabs.replace("TOTAL: 250.100", "TOTAL: 950.100"));
+        assert_eq!(total.procedures, []);
+        assert!(total.said[0].contains("200 calls of 1.25 ms are not 950.1 ms"));
         for (from, to, expected) in [
-            (
-                "TOTAL: 250.100",
-                "TOTAL: 950.100",
-                "200 calls of 1.25 ms are not 950.1 ms",
-            ),
             ("P95: 6.125", "P95: 8.125", "out of order"),
             ("MAX: 9.000", "MAX: 1.100", "out of order"),
             ("AVG: 1.250ms", "AVG: 1.2", "its mean is missing"),
+            ("TOTAL: 250.100ms", "TOTAL: 2", "its total is missing"),
         ] {
             let wrong = read(&tabs.replace(from, to));
-            assert_eq!(wrong.procedures, [], "{to}");
+            let [own] = wrong.procedures.as_slice() else {
+                panic!("{to}: {wrong:?}");
+            };
+            assert_eq!((own.calls, own.is_untimed, own.max), (200, true, None));
             assert!(wrong.said[0].contains(expected), "{:?}", wrong.said);
         }
+        let wide = read(&tabs.replace("612.500", "9.000ms"));
+        assert_eq!(wide.procedures[0].deviation, None);
+        assert!(wide.said[0].contains("allow at most"), "{:?}", wide.said);
+    }
+
+    #[test]
+    fn procedures_are_the_whole_and_take_no_longer_than_the_users() {
+        let text = |total: &str, elapsed: u32| {
+            format!(
+                ">>>>> SUMMARY OF 2 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : {elapsed}ms\n\
+                 >>>>> PROC: NEWORD\n\
+                 CALLS: 1000\tMIN: 1.000ms\tAVG: 6.000ms\tMAX: 9.000ms\tTOTAL: {total}ms\n\
+                 >>>>> PROC: OSTAT\n\
+                 CALLS: 100\tMIN: 1.000ms\tAVG: 2.000ms\tMAX: 3.000ms\tTOTAL: 200.000ms\n"
+            )
+        };
+        let found = read(&text("6000.000", 4000));
+        assert_eq!((found.procedures.len(), found.said.len()), (2, 0));
+        let found = read(&text("9000.000", 4000));
+        assert_eq!(found.procedures, []);
+        assert!(found.said[1].contains("the others are not the whole"));
+        let found = read(&text("6000.000", 400));
+        assert_eq!(found.procedures, []);
+        assert!(found.said[0].contains("took 6 s, but the virtual users had 1 s"));
     }
 
     #[test]

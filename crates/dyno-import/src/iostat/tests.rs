@@ -158,7 +158,7 @@ avg-cpu:  %user   %nice %system %iowait  %steal   %idle
     3.00      0.0k    0.00     0.0k vdr
 
      w/s     wkB/s w_await wareq-sz Device
-   20.00    512.0k    1.25    25.0k vdq
+   20.00    512.0k    1.25    25.6k vdq
 
      f/s f_await  aqu-sz  %util Device
    11.00    0.04    0.25   2.5% vdq
@@ -168,7 +168,7 @@ avg-cpu:  %user   %nice %system %iowait  %steal   %idle
           78.0%    0.0%   17.5%    0.5%    0.0%    4.0%
 
      r/s     rkB/s r_await rareq-sz Device
-   44.00      1.0M    0.25    16.0k vdq
+   44.00      1.0M    0.25    23.8k vdq
 ";
     let log = parse(pretty);
     assert_eq!((log.moments.len(), &log.warnings[..]), (2, &[][..]));
@@ -254,4 +254,40 @@ fn a_first_report_of_an_interval_counts() {
     };
     let log = Log::new("iostat.log", LOG);
     assert!(!read(&log, &options).unwrap().first_since_boot);
+}
+
+#[test]
+fn figures_that_contradict_others_are_left_out() {
+    let heading = "Device r/s rkB/s r_await rareq-sz w/s wkB/s w_await aqu-sz %util";
+    let report = |cpu: &str, row: &str| {
+        format!(
+            "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n{cpu}\n\n{heading}\n{row}\n\n"
+        )
+    };
+    let (cpu, row) = (
+        "20.00 0.00 10.00 5.00 0.00 65.00",
+        "sda 100.00 1600.00 1.50 16.00 0.00 0.00 0.00 0.15 40.00",
+    );
+    let log = |cpu: &str, changed: &str| {
+        let first = report("1.00 0.00 1.00 1.00 0.00 97.00", row);
+        parse(&[first, report(cpu, changed), report(cpu, changed)].concat())
+    };
+    assert_eq!(log(cpu, row).warnings, []);
+    let many = log(cpu, &row.replace("1600.00", "9600.00"));
+    assert!(
+        many.warnings[0]
+            .text
+            .contains("2 rows of devices whose bytes")
+    );
+    assert_eq!(values(&many, "host.disk[sda].reads"), [100.0]);
+    assert_eq!(values(&many, "host.disk[sda].read_bytes"), [1600.0 * KIB]);
+    assert_eq!(values(&many, "host.disk[sda].utilisation").len(), 3);
+    let busy = log(cpu, &row.replace("40.00", "400.00"));
+    assert_eq!(values(&busy, "host.disk[sda].utilisation"), [40.0]);
+    let long = log(cpu, &row.replace("0.15", "90.15"));
+    assert_eq!(values(&long, "host.disk[sda].queue"), [0.0; 0]);
+    assert_eq!(values(&long, "host.disk[sda].reads").len(), 3);
+    let odd = log("920.00 0.00 10.00 5.00 0.00 65.00", row);
+    assert_eq!(values(&odd, "host.cpu.user"), [1.0]);
+    assert!(odd.warnings[0].text.contains("these shares are left out"));
 }

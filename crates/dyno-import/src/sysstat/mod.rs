@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::align::HostLog;
 use crate::civil::Moment;
+use crate::devices::{DeviceRow, Laws};
 use crate::disks::{self, Whole};
 use crate::locale;
 use crate::machine::Machine;
@@ -79,6 +80,7 @@ struct Reader<'a> {
     clocks: BTreeMap<Vec<String>, (f64, f64)>,
     collected: Collected,
     shares: Shares,
+    laws: Laws,
     warnings: Vec<Warning>,
 }
 
@@ -170,10 +172,10 @@ impl Reader<'_> {
         let prefix = match self.of {
             // Single CPUs are not imported.
             Of::Cpus if name != "all" && name != "-1" => return,
-            Of::Cpus => {
-                self.shares_of(&mut columns, line);
-                String::new()
-            }
+            Of::Cpus => match self.shares_of(&mut columns, line) {
+                true => String::new(),
+                false => return,
+            },
             Of::Devices => format!("host.disk[{name}]."),
             Of::Interfaces => format!("host.network[{name}]."),
             _ => String::new(),
@@ -182,18 +184,25 @@ impl Reader<'_> {
         if self.of == Of::Devices {
             self.devices.insert(sample);
             self.ends_in_devices = true;
+            let printed = places.iter();
+            let printed = printed.map(|place| (self.columns[*place].as_str(), words[*place]));
+            self.laws.add(&DeviceRow {
+                device: name,
+                figures: &printed.collect::<Vec<_>>(),
+                sample,
+                is_first: false,
+                line,
+            });
         }
         self.add(&prefix, sample, &columns);
     }
 
-    /// Checks that the shares add up to 100 %, and adds the guests' time to that of programs, where
-    /// the kernel and the other tools count it.
-    fn shares_of(&mut self, columns: &mut [(String, f64)], line: usize) {
+    /// Whether the shares add up to 100 %. Adds the guests' time to that of programs, where the
+    /// kernel and the other tools count it.
+    fn shares_of(&mut self, columns: &mut [(String, f64)], line: usize) -> bool {
         let shares = columns.iter().filter(|(name, _)| name.starts_with('%'));
         let sum: f64 = shares.clone().map(|(_, value)| value).sum();
-        if shares.count() >= 4 {
-            self.shares.add(sum, line);
-        }
+        let whole = shares.count() < 4 || self.shares.add(sum, line);
         for (guest, host) in [("%guest", "%usr"), ("%gnice", "%nice")] {
             let found = columns.iter().find(|(name, _)| name == guest);
             let more = found.map_or(0.0, |(_, value)| *value);
@@ -201,6 +210,7 @@ impl Reader<'_> {
                 *value += more;
             }
         }
+        whole
     }
 
     /// The position of the sample at a time.
@@ -243,6 +253,9 @@ impl Reader<'_> {
         let series = Of::Devices.meanings().iter().map(|own| own.series);
         let whole: Whole = series.map(|name| (name, self.devices.clone())).collect();
         let gaps = disks::settle(&mut self.collected, &whole);
+        for (line, text) in std::mem::take(&mut self.laws).settle(&mut self.collected) {
+            self.warn(line, text);
+        }
         let (ambiguous, utc) = (self.machine.ambiguous, self.utc);
         let dated = self.machine.day_s.is_some();
         let steps: Vec<f64> = (self.moments.windows(2))

@@ -254,3 +254,32 @@ fn a_damaged_time_makes_no_long_interval() {
     };
     assert_eq!((log("16:30:34"), log("19:00:34")), (1.0, 1.0));
 }
+
+#[test]
+fn figures_that_contradict_others_are_left_out() {
+    let text = |row: &str| {
+        let table = |second: u32| {
+            format!(
+                "16:59:5{second}  DEV  tps  rkB/s  wkB/s  dkB/s  areq-sz  aqu-sz  await  %util\n\
+                 16:59:5{}  sda  {row}\n\n",
+                second + 1
+            )
+        };
+        format!("{}{}", table(6), table(7))
+    };
+    let usual = "300.00  1600.00  3200.00  0.00  16.00  0.60  2.00  40.00";
+    assert_eq!(parse(&text(usual)).warnings, []);
+    let log = parse(&text(
+        "300.00  1600.00  3200.00  0.00  160.00  40.60  2.00  240.00",
+    ));
+    let names: Vec<&str> = log
+        .collected
+        .all
+        .iter()
+        .map(|own| own.name.as_str())
+        .collect();
+    assert_eq!(names, [""; 0]);
+    assert_eq!(log.warnings.len(), 3, "{:?}", log.warnings);
+    let odd = include_str!("../../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
+    assert_eq!(values(&parse(&odd), "host.cpu.user").len(), 1);
+}

@@ -21,6 +21,7 @@ macro_rules! fixture {
 
 mod common;
 mod contradictions;
+mod fio_doubts;
 mod forms;
 mod logs;
 mod mutations;
@@ -29,3 +30,4 @@ mod options;
 mod others;
 mod pgbench_doubts;
 mod without_database;
+mod wrong_logs;

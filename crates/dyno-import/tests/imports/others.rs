@@ -434,3 +434,46 @@ fn contradictions_of_hammerdb() {
     let found = contradictions(Tool::Hammerdb, &none);
     assert_has(&found, "but the result says 44000");
 }
+
+#[test]
+fn contradicting_figures_of_hammerdb_are_left_out() {
+    let log = text!("written-hammerdb.log");
+    let run = |text: &str| common::one(Tool::Hammerdb, text);
+    let long = run(&log.replace("test period of 5 in", "test period of 500 in"));
+    assert!(unknown(&long, "measured_s"));
+    assert_eq!(summary(&long).rates.events_per_s, 101_003.0 / 60.0);
+    for (from, to, expected) in [
+        (
+            "43912 NOPM",
+            "0 NOPM",
+            "0 new orders of 101003 transactions",
+        ),
+        (
+            "43912",
+            "143912",
+            "143912 new orders of 101003 transactions",
+        ),
+        ("from 101003", "from 44000", "but the result says 44000"),
+    ] {
+        let imported = common::read(Tool::Hammerdb, &log.replace(from, to));
+        assert_has(&common::contradictions(&imported), expected);
+        let run = &imported.runs[0];
+        assert!(run.summary.is_none() && run.series.is_empty(), "{to}");
+        assert!(unknown(run, "totals"), "{to}");
+        let left = |own: &dyno_import::Warning| own.text.contains("the result and the");
+        assert!(imported.warnings.iter().any(left), "{to}");
+    }
+    // All of them said that they run.
+    let running: String = (1..=9)
+        .map(|user| format!("Vuser {user}:RUNNING\n"))
+        .collect();
+    let text = format!("{running}{log}");
+    assert_eq!(contradictions(Tool::Hammerdb, &text), "");
+    let many = text.replace("8 Active", "80 Active");
+    let expected = "80 virtual users were configured, but 9 ran, of which one measures";
+    assert_eq!(contradictions(Tool::Hammerdb, &many), expected);
+    assert!(run(&many).head.drive.is_none() && unknown(&run(&many), "drive"));
+    // A log that lacks a line of them proves nothing.
+    let cut = many.replace("Vuser 5:RUNNING\n", "");
+    assert_eq!(contradictions(Tool::Hammerdb, &cut), "");
+}
