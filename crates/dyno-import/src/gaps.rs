@@ -64,7 +64,10 @@ pub(crate) fn gaps(
     gaps.add(
         crate::command::rand(draft).is_none(),
         "rand",
-        "the log does not show the distribution of keys",
+        match crate::command::draws_no_keys(draft) {
+            true => "the workload draws no keys",
+            false => "the log does not show the distribution of keys",
+        },
     );
     let spread = draft
         .report
