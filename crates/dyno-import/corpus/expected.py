@@ -159,7 +159,11 @@ def sysbench(name, text):
     elif eps:
         put(f, "rate", eps)
     if len(parts) <= 1:
-        for label, key in (("min", "service.min"), ("avg", "mean"), ("max", "service.max")):
+        # With a rate, latencies count from the queue.
+        rate = "Target transaction rate:" in text
+        keys = ("response.min", "response.mean", "response.max")
+        keys = keys if rate else ("service.min", "mean", "service.max")
+        for label, key in zip(("min", "avg", "max"), keys):
             put(f, key, first(rf"^ +{label}: +([\d.]+)$", text))
         percentile = re.search(r"^ +(\d+)th percentile: +([\d.]+)", text, re.M)
         if percentile and float(percentile.group(2)) > 0:

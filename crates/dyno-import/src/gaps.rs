@@ -3,9 +3,10 @@
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::IntervalSummary;
-use dyno_core::unknown::KINDS_UNKNOWN;
+use dyno_core::unknown::{KINDS_UNKNOWN, OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN};
 
-use crate::sysbench::model::Draft;
+use crate::summary;
+use crate::sysbench::model::{Draft, Point};
 
 /// Values missing in a log of any tool, without a host's log.
 pub(crate) const OBSERVER: (&str, &str) = ("observer", "nothing was observed during the run");
@@ -80,6 +81,11 @@ pub(crate) fn gaps(
     );
     gaps.add(
         draft.rate_per_s.is_some(),
+        "service",
+        "with --rate, sysbench prints latencies since events were queued, which are response times",
+    );
+    gaps.add(
+        draft.rate_per_s.is_some(),
         "open_loop.pacing_lag",
         "sysbench does not print how late it started its events",
     );
@@ -128,9 +134,8 @@ fn of_statements(draft: &Draft, gaps: &mut Gaps) {
 
 /// Values missing in the report lines.
 fn of_intervals(draft: &Draft, gaps: &mut Gaps) {
-    let without = |pick: fn(&crate::sysbench::model::Point) -> bool| {
-        !draft.points.is_empty() && !draft.points.iter().any(pick)
-    };
+    let without =
+        |pick: fn(&Point) -> bool| !draft.points.is_empty() && !draft.points.iter().any(pick);
     gaps.add(
         without(|point| point.errors.is_some()),
         "intervals.errors",
@@ -141,6 +146,12 @@ fn of_intervals(draft: &Draft, gaps: &mut Gaps) {
         "intervals.queries",
         "the intermediate reports contain no statements",
     );
+    let without_other = draft.points.iter().any(Point::lacks_other);
+    let why = "the intermediate reports contain reads and writes, but no other statements";
+    gaps.add(without_other, OTHER_OF_INTERVALS_UNKNOWN, why);
+    // Without statistics, the totals are the sums of the intervals.
+    let summed = summary::is_of_intervals(draft);
+    gaps.add(without_other && summed, OTHER_UNKNOWN, why);
     gaps.add(
         without(|point| point.threads.is_some()),
         "intervals.sessions",

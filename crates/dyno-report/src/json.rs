@@ -3,7 +3,7 @@
 use dyno_core::interval::Counters;
 use dyno_core::record::NotObserved;
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::{self, KINDS_UNKNOWN, Of, TOTALS_UNKNOWN};
+use dyno_core::unknown::{self, KINDS_UNKNOWN, OTHER_UNKNOWN, Of, TOTALS_UNKNOWN};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ const KINDS: [&str; 3] = ["reads", "writes", "other"];
 
 /// Figures of imported runs that are zero if unknown because their type allows nothing else: the
 /// name in `not_observed`, the objects, and their fields.
-const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 11] = [
+const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 12] = [
     ("service", &["service", "response"], LATENCIES),
     (TOTALS_UNKNOWN, &["service", "response"], LATENCIES),
     (TOTALS_UNKNOWN, &["totals"], &Counters::NAMES),
@@ -58,6 +58,7 @@ const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 11] = [
     ),
     ("service.max_ms", &["service", "response"], &["max_ms"]),
     ("counters.queries", &["rates"], &["queries_per_s"]),
+    (OTHER_UNKNOWN, &["rates"], &["queries_per_s"]),
     ("errors", &["rates"], &["errors_per_s", "reconnects_per_s"]),
     ("operations.done_per_s", &["operations"], &["done_per_s"]),
 ];

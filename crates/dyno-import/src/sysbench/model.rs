@@ -128,6 +128,15 @@ pub(crate) struct Report {
     pub(crate) figures: Vec<(&'static str, f64, &'static str)>,
 }
 
+impl Point {
+    /// Whether it has reads or writes, but neither other statements nor all of them, as the lines
+    /// of sysbench 0.5.
+    pub(crate) fn lacks_other(&self) -> bool {
+        let some = self.reads.is_some() || self.writes.is_some();
+        some && self.other.is_none() && self.queries.is_none()
+    }
+}
+
 impl Report {
     /// Events: transactions of SQL tests.
     pub(crate) fn events(&self) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use dyno_core::summary::{LatencySummary, Percentile};
 use dyno_core::text::counted;
+use dyno_core::unknown;
 
 use super::figures;
 use super::markup::Text;
@@ -65,7 +66,8 @@ fn rate(view: &View<'_>) -> Headline<'static> {
     }
     if let Some(summary) = &view.run.summary {
         let queries = summary.rates.queries_per_s;
-        if queries > 0.0 || view.run.not_observed("counters.queries").is_none() {
+        let mut gaps = ["counters.queries", unknown::OTHER_UNKNOWN].into_iter();
+        if queries > 0.0 || gaps.all(|gap| view.run.not_observed(gap).is_none()) {
             detail.push(format!("{} queries/s", figures::significant(queries)));
         }
         if let Some(open) = &summary.open_loop {

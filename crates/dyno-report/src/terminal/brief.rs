@@ -128,7 +128,7 @@ fn figures(run: &RunSummary, page: &mut Page) {
         events += &format!(" {precision}");
     }
     let mut rates = vec![(Ink::Strong, events)];
-    if run.totals.queries() > 0 {
+    if run.totals.queries() > 0 && run.rates.queries_per_s > 0.0 {
         rates.push((
             Ink::Strong,
             format!("{} q/s", rate(run.rates.queries_per_s)),
@@ -142,7 +142,7 @@ fn figures(run: &RunSummary, page: &mut Page) {
     }));
     rates.extend(error_count(run));
     page.items("", &rates);
-    if run.service.count == 0 {
+    if run.service.count.max(run.latency().count) == 0 {
         page.row("latency", Ink::Warning, &latency::unknown(run));
         return;
     }
@@ -150,7 +150,10 @@ fn figures(run: &RunSummary, page: &mut Page) {
         None => page.items("latency", &percentiles(&run.service)),
         Some(response) => {
             page.items("response", &percentiles(response));
-            page.items("service", &percentiles(&run.service));
+            // A log may have response times only.
+            if run.service.count > 0 {
+                page.items("service", &percentiles(&run.service));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use dyno_core::summary::{IntervalSummary, RunSummary};
 use dyno_core::text::counted;
-use dyno_core::unknown::{self, KINDS_UNKNOWN, TOTALS_UNKNOWN};
+use dyno_core::unknown::{self, KINDS_UNKNOWN, OTHER_UNKNOWN, TOTALS_UNKNOWN};
 
 use super::latency::table;
 use super::look::{Ink, columns, wrap};
@@ -98,7 +98,7 @@ pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
             false => "for an unknown time".to_owned(),
         },
     )];
-    if totals.queries() > 0 {
+    if totals.queries() > 0 && !unknown(OTHER_UNKNOWN) {
         let mut all = thousands(totals.queries()) + " in all";
         if !unknown(KINDS_UNKNOWN) {
             all += &kinds(totals);

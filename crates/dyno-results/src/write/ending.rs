@@ -129,7 +129,7 @@ pub(super) fn write_summary(
     // Counters that an imported log lacks are NULL.
     let unknown = unknown::counters(&summary.not_observed, Of::Run);
     let known = |name: &str| !unknown.contains(&name);
-    let queries_per_s = known("reads").then_some(summary.rates.queries_per_s);
+    let queries_per_s = known("other").then_some(summary.rates.queries_per_s);
     let errors = known("errors_seen").then(|| summary.errors_seen());
     connection.execute(
         "UPDATE run SET summary = ?2, started_unix_s = ?3, events = ?4, events_per_s = ?5,

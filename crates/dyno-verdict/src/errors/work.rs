@@ -5,7 +5,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
 use dyno_core::record::{EventKind, NotObserved, RunState, Source};
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::TOTALS_UNKNOWN;
+use dyno_core::unknown::{OTHER_UNKNOWN, TOTALS_UNKNOWN};
 
 use super::tables;
 use crate::check::{Check, CheckResult, thresholds};
@@ -84,7 +84,7 @@ fn work_done(view: &View) -> CheckResult {
     let (causes, faults, try_this) = faults(view);
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
     let mut done = format!("{} ended", text::counted(totals.events, "event"));
-    let unknown = |gap: &NotObserved| gap.what == "counters.queries";
+    let unknown = |gap: &NotObserved| ["counters.queries", OTHER_UNKNOWN].contains(&&*gap.what);
     if !tests_host && !view.run.not_observed.iter().any(unknown) {
         done += &format!(" with {}", text::counted(queries, "statement"));
     }

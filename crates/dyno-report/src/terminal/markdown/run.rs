@@ -159,7 +159,8 @@ fn events(run: &RunSummary) -> Option<String> {
 }
 
 fn queries(run: &RunSummary) -> Option<f64> {
-    (run.totals.queries() > 0).then_some(run.rates.queries_per_s)
+    let per_s = Some(run.rates.queries_per_s);
+    per_s.filter(|per_s| run.totals.queries() > 0 && *per_s > 0.0)
 }
 
 /// The latencies that users would see.
