@@ -79,21 +79,13 @@ pub(crate) fn gaps(
         "fairness.events_min",
         "sysbench prints mean and deviation of events per thread, not the fewest and the most",
     );
+    let times = draft.report.as_ref().and_then(|report| report.time_spread);
     gaps.add(
-        draft.rate_per_s.is_some(),
-        "service",
-        "with --rate, sysbench prints latencies since events were queued, which are response times",
+        spread.is_none() || times.is_none(),
+        "fairness",
+        "the log has no mean and deviation over threads",
     );
-    gaps.add(
-        draft.rate_per_s.is_some(),
-        "open_loop.pacing_lag",
-        "sysbench does not print how late it started its events",
-    );
-    gaps.add(
-        draft.rate_per_s.is_some() && draft.points.iter().all(|point| point.queue.is_none()),
-        "open_loop.backlog",
-        "sysbench prints how many events are waiting only with --report-interval",
-    );
+    of_schedule(draft, &mut gaps);
     let report = draft.report.as_ref();
     for (what, value) in [
         ("service.min_ms", report.and_then(|report| report.min_ms)),
@@ -109,6 +101,26 @@ pub(crate) fn gaps(
     of_statements(draft, &mut gaps);
     of_intervals(draft, &mut gaps);
     gaps.all
+}
+
+/// Values missing in a run with a rate.
+fn of_schedule(draft: &Draft, gaps: &mut Gaps) {
+    let scheduled = draft.rate_per_s.is_some();
+    gaps.add(
+        scheduled,
+        "service",
+        "with --rate, sysbench prints latencies since events were queued, which are response times",
+    );
+    gaps.add(
+        scheduled,
+        "open_loop.pacing_lag",
+        "sysbench does not print how late it started its events",
+    );
+    gaps.add(
+        scheduled && draft.points.iter().all(|point| point.queue.is_none()),
+        "open_loop.backlog",
+        "sysbench prints how many events are waiting only with --report-interval",
+    );
 }
 
 /// Statement counts missing in the statistics.

@@ -262,7 +262,7 @@ fn fairness(report: &Report) -> Option<Fairness> {
     // Without an event sysbench prints uninitialised memory.
     report.events().filter(|events| *events > 0)?;
     let (events_mean, events_stddev) = report.events_spread?;
-    let (time_mean_s, time_stddev_s) = report.time_spread.unwrap_or_default();
+    let (time_mean_s, time_stddev_s) = report.time_spread?;
     let same = if events_stddev == 0.0 && events_mean.fract() == 0.0 {
         events_mean as u64
     } else {

@@ -124,6 +124,8 @@ pub(crate) struct Report {
     pub(crate) events_spread: Option<(f64, f64)>,
     pub(crate) time_spread: Option<(f64, f64)>,
     pub(crate) unfinished: Option<u64>,
+    /// The MiB that a memory test transferred.
+    pub(crate) transferred_mib: Option<f64>,
     /// Figures that only some tests print: (name of the fact, value, label in the log).
     pub(crate) figures: Vec<(&'static str, f64, &'static str)>,
 }

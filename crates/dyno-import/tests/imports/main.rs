@@ -28,4 +28,5 @@ mod odd_logs;
 mod options;
 mod others;
 mod pgbench_doubts;
+mod sysbench_laws;
 mod without_database;
