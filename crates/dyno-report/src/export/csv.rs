@@ -297,6 +297,20 @@ mod tests {
     }
 
     #[test]
+    fn without_other_statements_their_sum_is_empty() {
+        let mut run = samples::record();
+        run.not_observed.push(NotObserved {
+            what: unknown::OTHER_OF_INTERVALS_UNKNOWN.to_owned(),
+            why: "x".into(),
+        });
+        let text = intervals(&run).unwrap();
+        let rows = rows(&text);
+        let cell = |name: &str| rows[1][rows[0].iter().position(|one| *one == name).unwrap()];
+        assert_eq!((cell("other"), cell("queries_per_s")), ("", ""));
+        assert_ne!(cell("reads"), "");
+    }
+
+    #[test]
     fn an_interval_without_events_has_no_longest_one() {
         let mut run = samples::record();
         run.intervals[0].counters.events = 0;
