@@ -26,8 +26,8 @@ const MEAN_ROUNDING: f64 = 0.000_05;
 const CLOCKS: f64 = 0.001;
 /// The same for very short runs, in seconds.
 const CLOCKS_S: f64 = 0.01;
-/// The last value of sysbench's histogram, in milliseconds, less one bucket: longer latencies are
-/// counted there.
+/// The last value of sysbench's histogram (`sb_histogram.c`: 100 s), in milliseconds, less one
+/// bucket. Longer latencies count as that value.
 const HISTOGRAM_END_MS: f64 = 98_000.0;
 /// Block sizes are printed with at least four digits (`9.7656KiB`).
 const BLOCK_ROUNDING: f64 = 0.001;
@@ -184,7 +184,9 @@ fn order(report: &Report, found: &mut Vec<Broken>) {
     let mut pairs = vec![(min, mean), (mean, max)];
     for &(percent, ms) in &report.percentiles {
         let own = Some((Figure::Percentile(percent), ms));
-        pairs.push((min, own));
+        if ms < HISTOGRAM_END_MS {
+            pairs.push((min, own));
+        }
         pairs.push((own, max));
         if percent == 100.0 && max.is_some_and(|(_, ms)| ms < HISTOGRAM_END_MS) {
             pairs.push((max, own));

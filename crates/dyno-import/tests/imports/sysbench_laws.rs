@@ -66,6 +66,26 @@ fn latencies_are_in_order_to_their_last_digit() {
 }
 
 #[test]
+fn latencies_beyond_the_histogram_contradict_nothing() {
+    // sysbench counts latencies of more than 100 s as 100 s.
+    let text = text!("consistent.out").replace("60.0000", "720000.0000");
+    let text = ["10.00\n", "40.00\n", "90.00\n", "240000.00\n"]
+        .iter()
+        .fold(text, |text, ms| {
+            let longer: f64 = ms.trim().parse().unwrap();
+            text.replacen(
+                &format!("  {ms}"),
+                &format!("  {:.2}\n", longer * 12_000.0),
+                1,
+            )
+        });
+    let text = text.replacen("  60.00\n", "  100000.00\n", 1);
+    let (imported, _) = log(&text);
+    let found = contradictions(&imported);
+    assert!(!found.contains("percentile"), "{found}");
+}
+
+#[test]
 fn the_sum_makes_the_mean_to_its_last_digit() {
     let run = broken(
         &changed("  40.00\n", "  40.02\n"),
