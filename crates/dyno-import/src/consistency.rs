@@ -15,8 +15,8 @@ use crate::sysbench::model::{Counted, Draft, Report};
 /// more precisely than that.
 pub(crate) const TIME_TOLERANCE: f64 = 0.02;
 
-/// Relative tolerance between the times that two counts and their rates imply, besides the rates'
-/// digits. sysbench computes all rates from one time; published reports differ by 0.02 %.
+/// Relative tolerance between the times that two counts and their rates imply, in addition to the
+/// digits of rates. sysbench computes all rates from one time; published reports differ by 0.02 %.
 const SAME_TIME: f64 = 0.002;
 /// Half of the last digit of rates (`%.2f`).
 const RATE_ROUNDING: f64 = 0.005;
