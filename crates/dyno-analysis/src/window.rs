@@ -5,6 +5,7 @@ use dyno_core::plan::{Drive, Scheduled};
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
 use dyno_core::summary::{IntervalSummary, OperationSummary, RunSummary};
 use dyno_core::text::tenths;
+use dyno_core::unknown::{OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN};
 
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
@@ -99,6 +100,13 @@ pub fn cut(run: RunRecord, window: Window) -> Result<RunRecord, WindowError> {
     }
     run.head.drive.clone_from(&drive);
     run.not_observed.extend(unknown(&summary, profiled));
+    let known = |run: &RunRecord| run.not_observed.iter().all(|gap| gap.what != OTHER_UNKNOWN);
+    if lacks_other(&run) && known(&run) {
+        run.not_observed.push(NotObserved {
+            what: OTHER_UNKNOWN.to_owned(),
+            why: "the intervals do not show statements other than reads and writes".to_owned(),
+        });
+    }
     run.summary = Some(RunSummary {
         drive,
         not_observed: run.not_observed.clone(),
@@ -158,7 +166,10 @@ fn summary(
     let events = run.operations.first();
     let spans = events.iter().flat_map(|operation| &operation.spans);
     let (latencies, spanned_s) = merged(spans.filter(|span| within(span, bounds)));
-    let part = of_intervals(&run.head, drive, inside, &latencies);
+    let mut part = of_intervals(&run.head, drive, inside, &latencies);
+    if lacks_other(run) {
+        part.rates.queries_per_s = None;
+    }
     let spanned_s = (part.service.count > 0).then_some(spanned_s);
     let covered = (part.measured_s, covered_s(inside));
     let mut warnings = warnings(run, covered, bounds, spanned_s);
@@ -297,7 +308,14 @@ fn moved(mut run: RunRecord, origin: f64, end: f64) -> RunRecord {
     run
 }
 
-/// What is known only for the whole run.
+/// Whether the intervals have reads and writes, but no other statements.
+fn lacks_other(run: &RunRecord) -> bool {
+    run.not_observed
+        .iter()
+        .any(|gap| gap.what == OTHER_OF_INTERVALS_UNKNOWN)
+}
+
+/// The values known only for the whole run.
 fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
     let gap = |what: &str, why: &str| NotObserved {
         what: what.to_owned(),

@@ -21,14 +21,21 @@ pub const TOTALS_UNKNOWN: &str = "totals";
 /// their counts for an assumed length, which are not figures of the run.
 pub const LENGTH_UNKNOWN: &str = "measured_s";
 
+/// A gap: reads and writes are counted, but not other statements, so the sum is unknown, too.
+pub const OTHER_UNKNOWN: &str = "counters.other";
+/// The same of each interval.
+pub const OTHER_OF_INTERVALS_UNKNOWN: &str = "intervals.other";
+
 const STATEMENTS: &[&str] = &["reads", "reads_empty", "writes", "other"];
 const ERRORS: &[&str] = &["errors", "errors_seen", "reconnects"];
 
 /// The unknown counters by their name in `not_observed`. A counter that is unknown for the run is
 /// unknown for each interval.
-const COUNTERS: [(&str, Of, &[&str]); 6] = [
+const COUNTERS: [(&str, Of, &[&str]); 8] = [
     ("counters.queries", Of::Run, STATEMENTS),
     ("intervals.queries", Of::Intervals, STATEMENTS),
+    (OTHER_UNKNOWN, Of::Run, &["other"]),
+    (OTHER_OF_INTERVALS_UNKNOWN, Of::Intervals, &["other"]),
     (
         "counters.rows",
         Of::Run,
@@ -83,6 +90,11 @@ mod tests {
         let of_intervals = &every[1..2];
         assert_eq!(counters(of_intervals, Of::Run), [""; 0]);
         assert_eq!(counters(of_intervals, Of::Intervals), STATEMENTS);
-        assert_eq!(counters(&every[4..5], Of::Intervals), ERRORS);
+        let of_errors = every.iter().position(|gap| gap.what == "errors");
+        let of_errors = &every[of_errors.unwrap()..][..1];
+        assert_eq!(counters(of_errors, Of::Intervals), ERRORS);
+        assert_eq!(counters(&every[3..4], Of::Run), [""; 0]);
+        assert_eq!(counters(&every[3..4], Of::Intervals), ["other"]);
+        assert_eq!(counters(&every[2..3], Of::Intervals), ["other"]);
     }
 }

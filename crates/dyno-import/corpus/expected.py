@@ -159,10 +159,14 @@ def sysbench(name, text):
     elif eps:
         put(f, "rate", eps)
     if len(parts) <= 1:
-        for label, key in (("min", "service.min"), ("avg", "mean"), ("max", "service.max")):
+        # With a rate, latencies count from the queue.
+        rate = "Target transaction rate:" in text
+        keys = ("response.min", "response.mean", "response.max")
+        keys = keys if rate else ("service.min", "mean", "service.max")
+        for label, key in zip(("min", "avg", "max"), keys):
             printed = first(rf"^ +{label}: +([\d.]+)$", text)
             # Below 5 us sysbench prints 0.00.
-            if printed and (float(printed) > 0 or key == "mean"):
+            if printed and (float(printed) > 0 or label == "avg"):
                 put(f, key, printed)
         percentile = re.search(r"^ +(\d+)th percentile: +([\d.]+)", text, re.M)
         if percentile and float(percentile.group(2)) > 0:

@@ -36,15 +36,13 @@ const OF_TARGET: [&str; 6] = ["host", "port", "socket", "user", "password", "db"
 
 /// The workload; without a name if the log has none.
 pub(crate) fn workload(draft: &Draft) -> WorkloadSummary {
-    let name = head::workload(&draft.argv);
-    let name = name.or(draft.kind.map(str::to_owned));
     let options: Vec<(String, OptionValue)> = draft
         .argv
         .iter()
         .filter_map(|word| own_option(word, draft))
         .collect();
     WorkloadSummary {
-        name: name.unwrap_or_default(),
+        name: name(draft),
         command: "run".to_owned(),
         changed: options.iter().map(|(name, _)| name.clone()).collect(),
         options,
@@ -135,12 +133,57 @@ pub(crate) fn complete(draft: &mut Draft) {
     draft.seed = draft.seed.or(seed.filter(|seed| *seed > 0));
 }
 
+/// sysbench's own workloads that draw keys with the distribution of `--rand-type`: the Lua scripts
+/// of version 1.0 (`src/lua`), and those of 0.4 and 0.5.
+const DRAWING: [&str; 17] = [
+    "oltp",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_write_only",
+    "oltp_point_select",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_insert",
+    "oltp_delete",
+    "oltp_simple",
+    "select_random_points",
+    "select_random_ranges",
+    "insert",
+    "select",
+    "delete",
+    "update_index",
+    "update_non_index",
+];
+/// sysbench's own workloads without keys, or with keys in sequence.
+const WITHOUT_KEYS: [&str; 6] = ["cpu", "fileio", "memory", "mutex", "threads", "bulk_insert"];
+/// sysbench-tpcc calls its own generators, so `--rand-type` has no effect on it.
+const OWN_KEYS: &str = "tpcc";
+
+/// The workload's name, according to the command line or the output; empty if neither has it.
+fn name(draft: &Draft) -> String {
+    let name = head::workload(&draft.argv);
+    name.or(draft.kind.map(str::to_owned)).unwrap_or_default()
+}
+
+/// Whether the workload draws no keys.
+pub(crate) fn draws_no_keys(draft: &Draft) -> bool {
+    WITHOUT_KEYS.contains(&name(draft).as_str())
+}
+
 /// The distribution of keys, from the command line (explicit, or the version's default) or the head
-/// of the output.
+/// of the output; `None` if they do not show it, or the workload draws no keys. The default says
+/// nothing about a script that is not sysbench's own.
 pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
+    let name = name(draft);
+    if WITHOUT_KEYS.contains(&name.as_str()) || name == OWN_KEYS {
+        return None;
+    }
     if draft.argv.is_empty() {
         return draft.rand.clone();
     }
+    // A file may set any option.
+    let in_file = option(&draft.argv, &["config-file"]).is_some();
+    let has_default = DRAWING.contains(&name.as_str()) && !in_file;
     let typed = option(&draft.argv, &["rand-type", "oltp-dist-type"]);
     let version = draft.version.as_deref().unwrap_or("");
     let kind = match typed {
@@ -150,6 +193,7 @@ pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
         Some("pareto") => RandKind::Pareto,
         Some("zipfian") => RandKind::Zipfian,
         None if draft.rand.is_some() => return draft.rand.clone(),
+        None if !has_default => return None,
         None if version.starts_with("0.") || version.starts_with("1.0") => RandKind::Special,
         None if version.starts_with("1.1") => RandKind::Uniform,
         _ => return None,
@@ -238,6 +282,38 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_known_if_the_workload_draws_them() {
+        let kind = |line: &str| rand(&draft(line, "1.0.20")).map(|rand| rand.kind);
+        let special = Some(RandKind::Special);
+        for (line, expected) in [
+            ("sysbench oltp_insert --threads=4 run", special),
+            (
+                "sysbench /usr/share/sysbench/oltp_delete.lua --time=9 run",
+                special,
+            ),
+            (
+                "sysbench ./own.lua --rand-type=special --threads=4 run",
+                special,
+            ),
+            ("sysbench ./own.lua --threads=4 run", None),
+            ("sysbench oltp_delete --config-file=x --threads=4 run", None),
+            ("sysbench bulk_insert --threads=4 run", None),
+            ("sysbench cpu --rand-type=special --threads=4 run", None),
+            ("./tpcc.lua --rand-type=special --threads=4 run", None),
+        ] {
+            assert_eq!(kind(line), expected, "{line}");
+        }
+        assert!(draws_no_keys(&draft(
+            "sysbench cpu --threads=4 run",
+            "1.0.20"
+        )));
+        assert!(!draws_no_keys(&draft(
+            "./tpcc.lua --threads=4 run",
+            "1.0.20"
+        )));
+    }
+
+    #[test]
     fn a_rate_in_the_command_line_is_one() {
         let mut open = draft("sysbench x --rate=100 --rand-seed=5 run", "1.0.20");
         complete(&mut open);
@@ -253,7 +329,7 @@ mod tests {
         assert_eq!(workload(&bare).known(), None);
         assert_eq!(target(&bare.argv).url, "");
         assert_eq!(rand(&bare), None);
-        let local = draft("sysbench x --db-driver=pgsql --pgsql-db=a run", "1.1.0");
+        let local = draft("sysbench oltp --db-driver=pgsql --pgsql-db=a run", "1.1.0");
         assert_eq!(target(&local.argv).url, "postgres:///a");
         let port = draft("sysbench x --pgsql-port=5433 --pgsql-db=a run", "1.1.0");
         assert_eq!(target(&port.argv).url, "postgres://localhost:5433/a");

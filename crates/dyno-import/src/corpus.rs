@@ -126,7 +126,10 @@ fn of_run(run: &RunRecord) -> Figures {
         put(&format!("{name}.min"), own.and_then(|own| own.min_ms));
         put(&format!("{name}.max"), own.and_then(|own| own.max_ms));
     }
-    for own in service.iter().flat_map(|own| &own.percentiles) {
+    // sysbench prints the percentiles of response times with --rate.
+    let only_response = response.filter(|_| service.is_none());
+    let own = service.or(only_response).into_iter();
+    for own in own.flat_map(|own| &own.percentiles) {
         put(&format!("p{}", own.percent), own.value_ms);
     }
     put("syncs", syncs(summary));

@@ -3,9 +3,10 @@
 
 use dyno_core::record::NotObserved;
 use dyno_core::summary::IntervalSummary;
-use dyno_core::unknown::KINDS_UNKNOWN;
+use dyno_core::unknown::{KINDS_UNKNOWN, OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN};
 
-use crate::sysbench::model::Draft;
+use crate::summary;
+use crate::sysbench::model::{Draft, Point};
 
 /// Values missing in a log of any tool, without a host's log.
 pub(crate) const OBSERVER: (&str, &str) = ("observer", "nothing was observed during the run");
@@ -64,7 +65,10 @@ pub(crate) fn gaps(
     gaps.add(
         crate::command::rand(draft).is_none(),
         "rand",
-        "the log does not show the distribution of keys",
+        match crate::command::draws_no_keys(draft) {
+            true => "the workload draws no keys",
+            false => "the log does not show the distribution of keys",
+        },
     );
     let spread = draft
         .report
@@ -75,16 +79,13 @@ pub(crate) fn gaps(
         "fairness.events_min",
         "sysbench prints mean and deviation of events per thread, not the fewest and the most",
     );
+    let times = draft.report.as_ref().and_then(|report| report.time_spread);
     gaps.add(
-        draft.rate_per_s.is_some(),
-        "open_loop.pacing_lag",
-        "sysbench does not print how late it started its events",
+        spread.is_none() || times.is_none(),
+        "fairness",
+        "the log has no mean and deviation over threads",
     );
-    gaps.add(
-        draft.rate_per_s.is_some() && draft.points.iter().all(|point| point.queue.is_none()),
-        "open_loop.backlog",
-        "sysbench prints how many events are waiting only with --report-interval",
-    );
+    of_schedule(draft, &mut gaps);
     let report = draft.report.as_ref();
     for (what, value) in [
         ("service.min_ms", report.and_then(|report| report.min_ms)),
@@ -100,6 +101,26 @@ pub(crate) fn gaps(
     of_statements(draft, &mut gaps);
     of_intervals(draft, &mut gaps);
     gaps.all
+}
+
+/// Values missing in a run with a rate.
+fn of_schedule(draft: &Draft, gaps: &mut Gaps) {
+    let scheduled = draft.rate_per_s.is_some();
+    gaps.add(
+        scheduled,
+        "service",
+        "with --rate, sysbench prints latencies since events were queued, which are response times",
+    );
+    gaps.add(
+        scheduled,
+        "open_loop.pacing_lag",
+        "sysbench does not print how late it started its events",
+    );
+    gaps.add(
+        scheduled && draft.points.iter().all(|point| point.queue.is_none()),
+        "open_loop.backlog",
+        "sysbench prints how many events are waiting only with --report-interval",
+    );
 }
 
 /// Statement counts missing in the statistics.
@@ -130,9 +151,8 @@ fn of_statements(draft: &Draft, gaps: &mut Gaps) {
 
 /// Values missing in the report lines.
 fn of_intervals(draft: &Draft, gaps: &mut Gaps) {
-    let without = |pick: fn(&crate::sysbench::model::Point) -> bool| {
-        !draft.points.is_empty() && !draft.points.iter().any(pick)
-    };
+    let without =
+        |pick: fn(&Point) -> bool| !draft.points.is_empty() && !draft.points.iter().any(pick);
     gaps.add(
         without(|point| point.errors.is_some()),
         "intervals.errors",
@@ -143,6 +163,12 @@ fn of_intervals(draft: &Draft, gaps: &mut Gaps) {
         "intervals.queries",
         "the intermediate reports contain no statements",
     );
+    let without_other = draft.points.iter().any(Point::lacks_other);
+    let why = "the intermediate reports contain reads and writes, but no other statements";
+    gaps.add(without_other, OTHER_OF_INTERVALS_UNKNOWN, why);
+    // Without statistics, the totals are the sums of the intervals.
+    let summed = summary::is_of_intervals(draft);
+    gaps.add(without_other && summed, OTHER_UNKNOWN, why);
     gaps.add(
         without(|point| point.threads.is_some()),
         "intervals.sessions",

@@ -8,6 +8,8 @@ use crate::sysbench::model::{Draft, Point, Report};
 
 /// sysbench prints times in whole seconds, so an interval's ends may be off by this.
 const TIME_ROUNDING_S: f64 = 0.5;
+/// Lines with the usual distance, apart from floating point.
+const PUNCTUAL_S: f64 = 0.01;
 /// Rates are printed with two decimals.
 const RATE_ROUNDING: f64 = 0.005;
 /// The mix of statements may change during a run, so a part of it may have a different mix.
@@ -45,7 +47,7 @@ pub(crate) fn check(
 }
 
 /// Whether sysbench itself printed the lines: columns from elsewhere may have other meanings.
-fn is_own(draft: &Draft) -> bool {
+pub(crate) fn is_own(draft: &Draft) -> bool {
     ["report lines", "report_csv", "report_json"].contains(&draft.points_from)
 }
 
@@ -204,7 +206,11 @@ fn is_far(draft: &Draft, report: &Report, coverage: &Coverage) -> bool {
     };
     let shown = draft.points.iter().filter_map(|point| point.threads).max();
     let threads = f64::from(draft.threads.or(shown).unwrap_or(0));
-    (held.sum - events as f64).abs() > held.slack + UNDER_WAY * threads
+    let slack = match held.sum > events as f64 {
+        true => held.above,
+        false => held.below,
+    };
+    (held.sum - events as f64).abs() > slack + UNDER_WAY * threads
 }
 
 /// A quantity that both lines and report count.
@@ -262,8 +268,11 @@ fn kinds(report: &Report) -> Vec<Kind> {
 /// The total of one kind over all lines.
 struct Held {
     sum: f64,
-    /// Its uncertainty from rounded times and rates.
-    slack: f64,
+    /// How far it may be above and below the true one, from rounded times and rates.
+    above: f64,
+    below: f64,
+    /// Whether the last line ends no earlier than printed.
+    punctual: bool,
     /// Whether all lines include it.
     all: bool,
 }
@@ -272,33 +281,55 @@ impl Held {
     fn of(draft: &Draft, coverage: &Coverage, pick: fn(&Point) -> Option<f64>) -> Option<Self> {
         let mut held = Self {
             sum: 0.0,
-            slack: 0.0,
+            above: 0.0,
+            below: 0.0,
+            punctual: true,
             all: true,
         };
         // If intervals meet at another time than printed, one of them holds more and the other
-        // less.
-        let mut before: Option<f64> = None;
+        // less. sysbench sleeps up to each report, so lines are late, but never early, as long as
+        // all have the usual distance; after a longer one, a time may be rounded up.
+        let (mut before, mut before_s): (Option<f64>, f64) = (None, 0.0);
         let mut any = false;
         let lengths = coverage.lengths_s.iter().zip(&coverage.joined);
         for (index, (point, (length, joined))) in draft.points.iter().zip(lengths).enumerate() {
             let rate = pick(point);
-            let apart = match (before, rate) {
-                (Some(before), Some(rate)) if *joined => (rate - before).abs(),
-                (None, Some(_)) if *joined && index == 0 => 0.0,
-                (before, rate) => before.unwrap_or(0.0) + rate.unwrap_or(0.0),
+            // The change from the line before it.
+            let (rise, fall) = match (before, rate) {
+                (Some(before), Some(rate)) if *joined => (rate - before, before - rate),
+                (None, Some(_)) if *joined && index == 0 => (0.0, 0.0),
+                (before, rate) => {
+                    held.punctual = false;
+                    let both = before.unwrap_or(0.0) + rate.unwrap_or(0.0);
+                    (both, both)
+                }
             };
-            held.slack += TIME_ROUNDING_S * apart;
+            held.add(rise, fall);
+            held.punctual &= *joined && (point.at_s - before_s - length).abs() < PUNCTUAL_S;
             if let Some(rate) = rate {
                 held.sum += rate * length;
-                held.slack += RATE_ROUNDING * length;
+                held.above += RATE_ROUNDING * length;
+                held.below += RATE_ROUNDING * length;
                 any = true;
             } else {
                 held.all = false;
             }
-            before = rate;
+            (before, before_s) = (rate, point.at_s);
         }
-        held.slack += TIME_ROUNDING_S * before.unwrap_or(0.0);
+        let last = before.unwrap_or(0.0);
+        held.add(-last, last);
         any.then_some(held)
+    }
+
+    /// Adds what a meeting of two intervals may move if the rate rises and falls by this much.
+    fn add(&mut self, rise: f64, fall: f64) {
+        let either = rise.max(fall);
+        let (rise, fall) = match self.punctual {
+            true => (rise, fall),
+            false => (either, either),
+        };
+        self.above += TIME_ROUNDING_S * rise.max(0.0);
+        self.below += TIME_ROUNDING_S * fall.max(0.0);
     }
 }
 
@@ -321,7 +352,7 @@ fn sums(
         if kind.rest == Rest::Events && kind.count > 0 {
             events_outside = Some((1.0 - held.sum / count).max(0.0));
         }
-        let above = held.sum - held.slack > count * (1.0 + TIME_TOLERANCE) + 1.0;
+        let above = held.sum - held.above > count * (1.0 + TIME_TOLERANCE) + 1.0;
         // If the report says 0, every interval must be 0, too.
         let above = above || (kind.count == 0 && held.sum > 0.0);
         let below = below(draft, report, coverage, &kind, &held, events_outside);
@@ -339,6 +370,16 @@ fn sums(
             false => warn(format!("{text}, or intervals are missing")),
         }
     }
+}
+
+/// The most events that can end in the time after the last line: on each thread the one in progress
+/// and as many of the shortest as fit. `None` if the shortest is unknown; with a rate, the printed
+/// one includes a wait. Before version 1.0 lines count COMMITs.
+fn ending(draft: &Draft, report: &Report, threads: f64, tail_s: f64) -> Option<f64> {
+    // It is printed with two decimals.
+    let shortest_ms = report.min_ms? - 0.005;
+    let known = shortest_ms > 0.0 && draft.rate_per_s.is_none() && !report.is_old;
+    known.then(|| threads * (tail_s * 1000.0 / shortest_ms + UNDER_WAY))
 }
 
 /// Whether the report holds more than can be outside the lines.
@@ -361,10 +402,14 @@ fn below(
         return false;
     }
     let (count, threads) = (kind.count as f64, f64::from(threads));
-    let missing = count - held.sum - held.slack;
+    let missing = count - held.sum - held.below;
     match kind.rest {
         // A run may stall for long; at its end, only the events in progress end.
-        Rest::Events => tail_s < length * 0.1 && missing > 0.5 * count + UNDER_WAY * threads,
+        Rest::Events => {
+            let ending = ending(draft, report, threads, tail_s).filter(|_| held.punctual);
+            let many = ending.is_some_and(|ending| missing > TIME_TOLERANCE * count + ending);
+            many || tail_s < length * 0.1 && missing > 0.5 * count + UNDER_WAY * threads
+        }
         Rest::Statements => {
             let outside = events_outside.unwrap_or(tail_s / time_s.max(length));
             tail_s < time_s * 0.25

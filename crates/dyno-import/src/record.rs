@@ -200,7 +200,9 @@ fn interval(point: &Point, length_s: f64, percentiles: Vec<Percentile>) -> Inter
         (None, Some(queries)) => Some((queries - known).max(0.0)),
         (None, None) => None,
     };
-    let sum = apart.then_some(number::sum([known, other.unwrap_or(0.0)].into_iter()));
+    // sysbench 0.5 prints reads and writes only, so their sum is not that of all statements.
+    let sum = other.filter(|_| apart);
+    let sum = sum.map(|other| number::sum([known, other].into_iter()));
     let queries = point.queries.or(sum);
     let counters = Counters {
         events: count(point.tps),
@@ -234,11 +236,11 @@ fn operations(draft: &Draft, to_s: f64) -> Vec<Operation> {
     if draft.histogram.is_empty() {
         return Vec::new();
     }
-    let mut service = latency_histogram();
+    let mut latencies = latency_histogram();
     let ns = |ms: f64| (ms * NS_PER_MS).round().clamp(0.0, 1e18) as u64;
     let mut sum = 0_u64;
     for &(ms, count) in &draft.histogram {
-        service.saturating_record_n(ns(ms), count);
+        latencies.saturating_record_n(ns(ms), count);
         sum = sum.saturating_add(ns(ms).saturating_mul(count));
     }
     let report = draft.report.as_ref();
@@ -248,12 +250,24 @@ fn operations(draft: &Draft, to_s: f64) -> Vec<Operation> {
     let total = Span {
         from_s: 0.0,
         to_s,
-        count: service.len(),
+        count: latencies.len(),
         service_ns_sum: exact(report.and_then(|r| r.sum_ms)).unwrap_or(sum),
         service_ns_min: exact(report.and_then(|r| r.min_ms)).unwrap_or(first),
         service_ns_max: exact(report.and_then(|r| r.max_ms)).unwrap_or(last),
-        service,
+        service: latencies,
         response: latency_histogram(),
+    };
+    // With a rate, they include the wait in the queue.
+    let total = match draft.rate_per_s {
+        None => total,
+        Some(_) => Span {
+            service_ns_sum: 0,
+            service_ns_min: 0,
+            service_ns_max: 0,
+            response: total.service,
+            service: latency_histogram(),
+            ..total
+        },
     };
     vec![Operation {
         name: "event".to_owned(),

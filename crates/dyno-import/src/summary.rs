@@ -6,6 +6,7 @@ use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
 use dyno_core::summary::*;
+use dyno_core::unknown::{self, Of};
 
 use crate::command;
 use crate::sysbench::model::{Counted, Draft, Report};
@@ -28,6 +29,7 @@ pub(crate) fn summary(
     let report = whole(draft)?;
     let events = report.events()?;
     let totals = totals(&report, events);
+    let (service, response) = times(draft, latency(&report, events, operations));
     Some(RunSummary {
         started_unix_s: started,
         rand: command::rand(draft),
@@ -35,7 +37,8 @@ pub(crate) fn summary(
         elapsed_s: measured_s,
         rates: rates(&report, &totals, measured_s),
         totals,
-        service: latency(&report, events, operations),
+        service,
+        response,
         open_loop: open_loop(draft, events as f64 / measured_s),
         events_unfinished: report.unfinished.unwrap_or(0),
         fairness: fairness(&report),
@@ -45,6 +48,16 @@ pub(crate) fn summary(
         drive: (drive.sessions > 0).then_some(drive),
         ..RunSummary::of(head)
     })
+}
+
+/// Whether the totals are the sums of the report lines: the statistics have no number of events, or
+/// no time.
+pub(crate) fn is_of_intervals(draft: &Draft) -> bool {
+    let events = draft
+        .report
+        .as_ref()
+        .is_some_and(|own| own.events().is_some());
+    measured_s(draft).is_none() || !events
 }
 
 /// The summary from the report lines of a run without statistics; `None` without such lines. Rates
@@ -59,12 +72,19 @@ pub(crate) fn of_intervals(
     let last = intervals.last()?;
     let all: Vec<&IntervalSummary> = intervals.iter().collect();
     let drive = Some(drive).filter(|drive| drive.sessions > 0);
+    let sum = summary::of_intervals(head, drive.as_ref(), &all, &Latencies::default());
+    let unknown = unknown::counters(not_observed, Of::Run);
+    let queries_per_s = sum.rates.queries_per_s.filter(|_| !unknown.contains(&"other"));
     Some(RunSummary {
         started_unix_s: started,
         measured_s: last.at_s,
         elapsed_s: last.at_s,
         not_observed: not_observed.to_vec(),
-        ..summary::of_intervals(head, drive.as_ref(), &all, &Latencies::default())
+        rates: Rates {
+            queries_per_s,
+            ..sum.rates
+        },
+        ..sum
     })
 }
 
@@ -150,6 +170,15 @@ fn rates(report: &Report, totals: &Counters, measured_s: f64) -> Rates {
     }
 }
 
+/// The service and the response times. With `--rate`, sysbench adds the wait in its queue to each
+/// latency (`sb_timer.h`), and prints no service time.
+fn times(draft: &Draft, latency: LatencySummary) -> (LatencySummary, Option<LatencySummary>) {
+    match draft.rate_per_s {
+        Some(_) if latency.count > 0 => (LatencySummary::default(), Some(latency)),
+        _ => (latency, None),
+    }
+}
+
 fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySummary {
     let statistics = [report.min_ms, report.avg_ms, report.max_ms, report.sum_ms];
     if statistics.iter().all(Option::is_none)
@@ -179,7 +208,12 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
                 value_ms: known(Some(ms)),
             })
             .collect(),
-        buckets: whole.map_or_else(Vec::new, |whole| summarize::buckets(&whole.service)),
+        buckets: whole.map_or_else(Vec::new, |whole| {
+            summarize::buckets(match whole.response.is_empty() {
+                true => &whole.service,
+                false => &whole.response,
+            })
+        }),
         clipped: 0,
     }
 }
@@ -229,7 +263,7 @@ fn fairness(report: &Report) -> Option<Fairness> {
     // Without an event sysbench prints uninitialised memory.
     report.events().filter(|events| *events > 0)?;
     let (events_mean, events_stddev) = report.events_spread?;
-    let (time_mean_s, time_stddev_s) = report.time_spread.unwrap_or_default();
+    let (time_mean_s, time_stddev_s) = report.time_spread?;
     let same = events_stddev == 0.0 && events_mean.fract() == 0.0;
     let same = same.then_some(events_mean as u64);
     Some(Fairness {

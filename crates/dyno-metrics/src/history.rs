@@ -92,7 +92,7 @@ const OF_ALL: [(Metric, Values); 11] = [
 
 /// Counters that an imported log may lack, with their metrics.
 const COUNTERS: [(&str, Metric); 7] = [
-    ("reads", STATEMENTS),
+    ("other", STATEMENTS),
     ("rows", ROWS),
     ("bytes_in", RECEIVED),
     ("bytes_out", SENT),

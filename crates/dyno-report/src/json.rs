@@ -242,6 +242,16 @@ mod tests {
         }
         assert!(value["rates"]["queries_per_s"].is_number());
         assert!(validator.is_valid(&value));
+
+        let mut run = samples::good();
+        run.not_observed = vec![gap(unknown::OTHER_UNKNOWN)];
+        (run.totals.reads, run.totals.writes, run.totals.other) = (700, 200, 0);
+        run.rates.queries_per_s = None;
+        let value = json(&run);
+        assert_eq!(value["totals"]["reads"], 700);
+        let unknown = [&value["totals"]["other"], &value["rates"]["queries_per_s"]];
+        assert_eq!(unknown, [&Value::Null; 2]);
+        assert!(validator.is_valid(&value));
     }
 
     fn schema() -> Value {

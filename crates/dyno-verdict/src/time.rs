@@ -76,6 +76,18 @@ pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
     found
 }
 
+/// Names what a mean is of if it is not that of the run: a log's total may have many events that
+/// are in none of its lines.
+fn of_lines(view: &View, mean: f64) -> &'static str {
+    /// Less is the rounding of times.
+    const APART: f64 = 0.02;
+    let stated = view.events_per_s().filter(|_| view.imported());
+    match stated.is_some_and(|stated| (mean / stated - 1.0).abs() > APART) {
+        true => " of the log's lines",
+        false => "",
+    }
+}
+
 fn length(view: &View) -> CheckResult {
     if view.length_s <= 0.0 {
         return CheckResult::not_checked("There was no measurement.");
@@ -119,8 +131,9 @@ fn length(view: &View) -> CheckResult {
     CheckResult::of(
         doubted(half, &PRECISION),
         format!(
-            "In {} the mean rate is {} per second, known to {}{}.",
+            "In {} the mean rate{} is {} per second, known to {}{}.",
             text::seconds(view.length_s),
+            of_lines(view, mean),
             text::rate(mean),
             match half < 100.0 {
                 true => format!("{} % either way", text::plain(half)),

@@ -172,6 +172,23 @@ fn figures_are_of_the_window_alone() {
 }
 
 #[test]
+fn statements_that_no_interval_has_are_unknown_for_the_window() {
+    let mut whole = run(0, &[10.0, 30.0, 20.0]);
+    let gaps = |run: &RunRecord| -> usize {
+        let all = run.not_observed.iter();
+        all.filter(|gap| gap.what == OTHER_UNKNOWN).count()
+    };
+    assert_eq!(gaps(&cut(whole.clone(), window(0.0, 2.0)).unwrap()), 0);
+    whole.not_observed.push(NotObserved {
+        what: OTHER_OF_INTERVALS_UNKNOWN.to_owned(),
+        why: String::new(),
+    });
+    let part = cut(whole, window(0.0, 2.0)).unwrap();
+    assert_eq!(gaps(&part), 1);
+    assert_eq!(part.summary.unwrap().rates.queries_per_s, None);
+}
+
+#[test]
 fn without_histograms_percentiles_come_from_intervals() {
     let part = cut(run(0, &[10.0, 30.0, 20.0, 90.0]), window(0.0, 3.0)).unwrap();
     let summary = part.summary.unwrap();

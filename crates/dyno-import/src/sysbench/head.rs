@@ -37,6 +37,9 @@ pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
         draft.seed = number::leading_count(seed).map(|(seed, _)| seed);
     } else if let Some(bytes) = block(line) {
         draft.block_bytes = Some(bytes);
+    } else if line.starts_with("Merging requests up to") {
+        // Then a request of a file test has several blocks.
+        draft.block_bytes = None;
     } else if let Some(rand) = distribution(line) {
         draft.rand = Some(rand);
     } else if let Some(kind) = kind(line) {

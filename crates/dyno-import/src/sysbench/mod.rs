@@ -35,11 +35,19 @@ pub(crate) fn read(log: &Log<'_>) -> Read {
         };
     }
     let mut reader = Reader::new(log.name);
-    for line in text::lines(log.text) {
+    let (lines, doubled) = text::undoubled(text::lines(log.text));
+    for line in lines {
         reader.take(&line);
     }
-    reader.finish()
+    let mut read = reader.finish();
+    for draft in read.drafts.iter_mut().filter(|_| doubled) {
+        draft.warnings.insert(0, (None, DOUBLED.to_owned()));
+    }
+    read
 }
+
+/// The warning about a log with each line twice.
+const DOUBLED: &str = "each line occurs twice in succession; one of each pair is read";
 
 /// The destination of statistics lines.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -124,8 +124,19 @@ pub(crate) struct Report {
     pub(crate) events_spread: Option<(f64, f64)>,
     pub(crate) time_spread: Option<(f64, f64)>,
     pub(crate) unfinished: Option<u64>,
+    /// The MiB that a memory test transferred.
+    pub(crate) transferred_mib: Option<f64>,
     /// Figures that only some tests print: (name of the fact, value, label in the log).
     pub(crate) figures: Vec<(&'static str, f64, &'static str)>,
+}
+
+impl Point {
+    /// Whether it has reads or writes, but neither other statements nor all of them, as the lines
+    /// of sysbench 0.5.
+    pub(crate) fn lacks_other(&self) -> bool {
+        let some = self.reads.is_some() || self.writes.is_some();
+        some && self.other.is_none() && self.queries.is_none()
+    }
 }
 
 impl Report {

@@ -138,7 +138,8 @@ fn times(report: &mut Report, label: &str, value: &str) -> Option<bool> {
             };
             let (percent, _) = number::leading(head.trim_start_matches("approx.").trim())?;
             let ms = milliseconds(value)?;
-            if percent > 0.0 && percent <= 100.0 {
+            let again = report.percentiles.contains(&(percent, ms));
+            if percent > 0.0 && percent <= 100.0 && !again {
                 report.percentiles.push((percent, ms));
             }
         }
@@ -214,6 +215,9 @@ fn transferred(report: &mut Report, value: f64, rest: &str) -> bool {
             names::IMPORT_MEMORY_MB_PER_S
         };
         report.figures.push((name, per_s, "transferred"));
+        if rest.starts_with("MiB") {
+            report.transferred_mib = Some(value);
+        }
         return true;
     }
     if rest

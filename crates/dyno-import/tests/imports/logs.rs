@@ -270,6 +270,12 @@ fn an_open_loop_keeps_its_queue() {
     assert_eq!(run.intervals[0].concurrency, Some(1));
     assert_eq!(run.intervals[3].backlog, Some(1));
     assert!(open.pacing_lag.is_none() && run.not_observed("open_loop.pacing_lag").is_some());
+    // Its latencies include the wait in the queue.
+    let response = summary.response.as_ref().unwrap();
+    assert_eq!((response.mean_ms, response.max_ms), (4.52, 136.77));
+    assert_eq!(response.percentiles[0].value_ms, Some(28.67));
+    assert_eq!(summary.service.count, 0);
+    assert!(run.not_observed("service").is_some());
 }
 
 #[test]
@@ -327,10 +333,19 @@ fn old_layouts() {
     assert_eq!((second.length_s, second.counters.events), (10.0, 5987));
     assert_eq!(second.percentiles[0].value_ms, Some(43.01));
     assert_eq!(newer.intervals[0].errors_seen, 1);
-    assert_eq!(
-        newer.summary.as_ref().unwrap().service.sum_ms,
-        Some(479_886.0)
-    );
+    // Its lines have reads and writes only.
+    assert_eq!(second.printed.unwrap().queries_per_s, None);
+    assert!(newer.not_observed("intervals.other").is_some());
+    assert_eq!(newer.not_observed("counters.other"), None);
+    assert_eq!(newer.summary.as_ref().unwrap().totals.other, 36_301);
+    let lines = fixture!("written-0.5.out").text;
+    let cut = Log::new("cut", lines.split("OLTP test").next().unwrap());
+    let cut = import(cut).runs.remove(0);
+    let sum = cut.summary.as_ref().unwrap();
+    assert_eq!((sum.totals.other, sum.rates.queries_per_s), (0, None));
+    assert!(sum.totals.reads > 250_000 && cut.not_observed("counters.other").is_some());
+    let service = &newer.summary.as_ref().unwrap().service;
+    assert_eq!(service.sum_ms, Some(479_886.0));
 }
 
 #[test]

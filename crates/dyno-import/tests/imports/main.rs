@@ -29,5 +29,6 @@ mod odd_logs;
 mod options;
 mod others;
 mod pgbench_doubts;
+mod sysbench_laws;
 mod without_database;
 mod wrong_logs;

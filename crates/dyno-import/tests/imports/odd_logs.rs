@@ -152,6 +152,23 @@ fn prefixes_of_lines_and_doubled_lines() {
         .collect();
     let imported = read(Tool::Sysbench, &twice);
     assert_eq!(imported.runs[0].intervals.len(), 12);
+    assert_eq!(warns(&imported, "each line occurs twice"), 1);
+    assert_eq!(warns(&imported, "second report of the same time"), 0);
+    // A whole log with its command line is the same run.
+    let doubled = |text: &str| -> String {
+        let lines = text.lines();
+        lines.map(|line| format!("{line}\n{line}\n")).collect()
+    };
+    let whole = format!("+ sysbench oltp_delete --time=12 --threads=4 run\n{plain}");
+    let run = one(Tool::Sysbench, &doubled(&whole));
+    assert_eq!(run.head.workload.name, "oltp_delete");
+    assert_eq!(run.head.name, one(Tool::Sysbench, &whole).head.name);
+    assert_eq!(summary(&run).service.percentiles.len(), 1);
+    // Only the report lines are doubled.
+    let lines = doubled(&lines(12, (0, 0.0)));
+    let report = report(8400, 12.002);
+    let imported = read(Tool::Sysbench, &format!("{lines}{report}"));
+    assert_eq!(imported.runs[0].intervals.len(), 12);
     assert_eq!(warns(&imported, "second report of the same time"), 1);
     assert_eq!(warns(&imported, "11 more like this"), 1);
 }

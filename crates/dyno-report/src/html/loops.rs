@@ -18,7 +18,10 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         return;
     };
     let mut rows: Vec<(&str, &str, &LatencySummary)> = Vec::new();
-    rows.push(("service time", "start to end", &summary.service));
+    // A log may have response times only.
+    if summary.service.count > 0 || summary.response.is_none() {
+        rows.push(("service time", "start to end", &summary.service));
+    }
     if let Some(response) = &summary.response {
         rows.push(("response time", "scheduled to end", response));
     }

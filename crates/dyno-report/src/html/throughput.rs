@@ -3,6 +3,7 @@
 use dyno_core::plan::LoadSchedule;
 use dyno_core::states::SessionState;
 use dyno_core::summary::IntervalSummary;
+use dyno_core::unknown::{self, Of};
 
 use super::chart::{Axis, Chart, Line, Look, Time};
 use super::page::{Caption, Page, source_note};
@@ -153,12 +154,19 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         .iter()
         .any(|interval| interval.counters.queries() > 0)
     {
-        let lines = vec![
-            counted(page, view, ("queries/s", 0), |i| i.counters.queries()),
-            counted(page, view, ("reads/s", 4), |i| i.counters.reads),
-            counted(page, view, ("writes/s", 1), |i| i.counters.writes),
-            counted(page, view, ("other/s", 6), |i| i.counters.other),
-        ];
+        let unknown = unknown::counters(&view.run.not_observed, Of::Intervals);
+        let whole = !unknown.contains(&"other");
+        let mut lines = Vec::new();
+        if whole {
+            lines.push(counted(page, view, ("queries/s", 0), |i| {
+                i.counters.queries()
+            }));
+        }
+        lines.push(counted(page, view, ("reads/s", 4), |i| i.counters.reads));
+        lines.push(counted(page, view, ("writes/s", 1), |i| i.counters.writes));
+        if whole {
+            lines.push(counted(page, view, ("other/s", 6), |i| i.counters.other));
+        }
         let about = "Finished statements per second in each interval: with a result set (reads), \
                      with changed rows (writes), other.";
         figure(page, view, ("queries", "Queries"), about, lines);

@@ -139,7 +139,7 @@ fn figures(run: &RunSummary, page: &mut Page) {
     }));
     rates.extend(error_count(run));
     page.items("", &rates);
-    if run.service.count == 0 {
+    if run.service.count.max(run.latency().count) == 0 {
         page.row("latency", Ink::Warning, &latency::unknown(run));
         return;
     }
@@ -147,7 +147,10 @@ fn figures(run: &RunSummary, page: &mut Page) {
         None => page.items("latency", &percentiles(&run.service)),
         Some(response) => {
             page.items("response", &percentiles(response));
-            page.items("service", &percentiles(&run.service));
+            // A log may have response times only.
+            if run.service.count > 0 {
+                page.items("service", &percentiles(&run.service));
+            }
         }
     }
 }

@@ -23,18 +23,22 @@ const AXIS_BUCKETS_MAX: i32 = 1000;
 
 /// The latencies of the run.
 pub(super) fn section(run: &RunSummary, page: &mut Page) {
-    if run.service.count == 0 && run.totals.events > 0 {
+    let known = |of: &&LatencySummary| of.count > 0;
+    let service = Some(&run.service).filter(known);
+    // A log may have response times only.
+    let response = run.response.as_ref();
+    let response = response.filter(|of| service.is_some() || known(of));
+    if service.or(response).is_none() && run.totals.events > 0 {
         page.row("latency", Ink::Plain, "of the whole run: not known");
         return;
     }
-    if run.service.count == 0 {
+    if service.or(response).is_none() {
         page.row("latency", Ink::Warning, &unknown(run));
         return;
     }
-    let mut rows = vec![("  service", &run.service)];
-    if let Some(response) = &run.response {
-        rows.push(("  response", response));
-    }
+    let service = service.map(|of| ("  service", of));
+    let response = response.map(|of| ("  response", of));
+    let rows: Vec<_> = service.into_iter().chain(response).collect();
     table("latency", &rows, page);
     distribution(&rows, page);
     let clipped = run.service.clipped + run.response.as_ref().map_or(0, |r| r.clipped);

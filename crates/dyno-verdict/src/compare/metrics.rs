@@ -39,7 +39,8 @@ pub(super) fn metrics(
         rate_row("events", base, new, Counted::Events),
         median_row(base, new),
     ];
-    if known("reads") {
+    // Statements of all kinds.
+    if known("other") {
         rows.push(rate_row("statements", base, new, Counted::Statements));
     }
     rows.extend(latencies::rows(base, new));
@@ -83,7 +84,7 @@ impl Counted {
     fn in_seconds(self, view: &View) -> bool {
         match self {
             Self::Events => true,
-            Self::Statements => knows(std::slice::from_ref(view), "reads", Of::Intervals),
+            Self::Statements => knows(std::slice::from_ref(view), "other", Of::Intervals),
         }
     }
 

@@ -42,6 +42,26 @@ fn a_rounded_mean_of_a_log_is_not_a_contradiction() {
 }
 
 #[test]
+fn time_outside_the_events_of_a_log_is_doubted() {
+    let mut run = samples::imported();
+    run.intervals.iter_mut().for_each(|one| one.states = None);
+    let own = run.summary.as_mut().unwrap();
+    let drive = own.drive.as_mut().unwrap();
+    (drive.warmup, drive.ramp_up) = Default::default();
+    own.totals.errors = 1;
+    check(&run, "work-done", Pass);
+    let own = run.summary.as_mut().unwrap();
+    own.service.mean_ms *= 0.3;
+    own.service.sum_ms *= 0.3;
+    let found = check(&run, "work-done", Doubt);
+    assert_has(&found.evidence, "of their time outside events");
+    // Without figures nothing is known.
+    let own = run.summary.as_mut().unwrap();
+    (own.service.mean_ms, own.service.sum_ms) = (0.0, 0.0);
+    check(&run, "work-done", Pass);
+}
+
+#[test]
 fn a_log_without_totals_does_not_say_that_nothing_was_done() {
     let mut run = samples::imported();
     run.summary = None;

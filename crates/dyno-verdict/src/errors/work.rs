@@ -5,7 +5,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
 use dyno_core::record::{EventKind, NotObserved, RunState, Source};
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::TOTALS_UNKNOWN;
+use dyno_core::unknown::{OTHER_UNKNOWN, TOTALS_UNKNOWN};
 
 use super::tables;
 use crate::check::{Check, CheckResult, thresholds};
@@ -84,7 +84,7 @@ fn work_done(view: &View) -> CheckResult {
     let (causes, faults, try_this) = faults(view);
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
     let mut done = format!("{} ended", text::counted(totals.events, "event"));
-    let unknown = |gap: &NotObserved| gap.what == "counters.queries";
+    let unknown = |gap: &NotObserved| ["counters.queries", OTHER_UNKNOWN].contains(&&*gap.what);
     if !tests_host && !view.run.not_observed.iter().any(unknown) {
         done += &format!(" with {}", text::counted(queries, "statement"));
     }
@@ -343,7 +343,10 @@ fn outside_events(view: &View) -> Option<String> {
     let totals = &summary.totals;
     // The time of failed or abandoned events is in no latency; nor is think time, or the time of
     // other loads of the same run.
-    let counted_elsewhere = totals.errors + totals.not_done > 0
+    let timed = timed_by_sysbench(view, summary);
+    // sysbench repeats an event with an error within the same latency.
+    let errors = if timed { 0 } else { totals.errors };
+    let counted_elsewhere = errors + totals.not_done > 0
         || !drive.roles.is_empty()
         || !view.events(EventKind::Frozen).is_empty()
         // Its sessions did nothing after that, as the agents' own finding reports.
@@ -353,13 +356,17 @@ fn outside_events(view: &View) -> Option<String> {
         states.is_some_and(|states| interval.at_s > ROOM_S && states.waiting > 0)
     });
     // Sessions of an embedded database wait for each other between events.
-    let apart = database_expected(view) && !view.embedded();
+    let apart = timed || (database_expected(view) && !view.embedded());
     if counted_elsewhere || thinks || !apart || drive.ramp_up > drive.warmup {
         return None;
     }
     let sessions = f64::from(drive.sessions);
     let time_s = summary.elapsed_s.max(summary.measured_s);
-    let inside = summary.service.mean_ms? / 1e3 * totals.events as f64 / time_s / sessions;
+    let inside_ms = match timed {
+        true => in_events_most_ms(summary)?,
+        false => summary.service.mean_ms? * totals.events as f64,
+    };
+    let inside = inside_ms / 1e3 / time_s / sessions;
     // Each session may have a truncated event at either end.
     let cut_off = 2.0 * sessions / totals.events as f64;
     let outside = (1.0 - inside - cut_off) * 100.0;
@@ -369,6 +376,23 @@ fn outside_events(view: &View) -> Option<String> {
             text::plain((1.0 - inside) * 100.0)
         )
     })
+}
+
+/// Whether the run is sysbench's test of a database, and its latencies cover its whole time: a
+/// forced shutdown leaves out events in progress.
+fn timed_by_sysbench(view: &View, summary: &RunSummary) -> bool {
+    let known = summary.service.sum_ms.or(summary.service.mean_ms).is_some();
+    let whole = summary.events_unfinished == 0
+        && view.drive().is_some_and(|drive| drive.warmup.is_zero());
+    let of_database = summary.machine.is_none() && summary.totals.queries() > 0;
+    view.run.head.source == Source::Sysbench && known && whole && of_database
+}
+
+/// The most total time that sysbench's sessions spent in events: it rounds means.
+fn in_events_most_ms(summary: &RunSummary) -> Option<f64> {
+    const ROUNDING_MS: f64 = 0.005;
+    let rounded = || Some((summary.service.mean_ms? + ROUNDING_MS) * summary.totals.events as f64);
+    summary.service.sum_ms.or_else(rounded)
 }
 
 /// The importer's finding about the log's stated time.

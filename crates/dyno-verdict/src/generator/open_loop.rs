@@ -263,8 +263,18 @@ fn waiting(open: &OpenLoopSummary) -> String {
 
 /// The events that the measurement left waiting: those at its end beyond those at its beginning.
 fn left_waiting(view: &View, backlog: u64) -> Option<f64> {
-    let first = view.bins.first()?.backlog?;
+    let first = match begins_empty(view) {
+        true => 0,
+        false => view.bins.first()?.backlog?,
+    };
     Some(backlog.saturating_sub(first) as f64)
+}
+
+/// Whether no event was due before the figures of a log: without a warm-up or an earlier part
+/// (`--from`, which counts as one), its queue begins empty.
+fn begins_empty(view: &View) -> bool {
+    let drive = view.drive().filter(|_| view.imported());
+    drive.is_some_and(|drive| drive.warmup.is_zero())
 }
 
 /// The growth of the backlog from its first to its last third, if the middle is in between: a

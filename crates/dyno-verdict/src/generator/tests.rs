@@ -164,6 +164,17 @@ fn reports_an_offered_rate_that_is_not_achieved() {
     assert_eq!(of(&left, "offered-rate").0, Pass);
     summary(&mut left).open_loop.as_mut().unwrap().backlog = Some(40);
     assert_eq!(of(&left, "offered-rate").0, Doubt);
+    // What waits from the first second on was there before, but not in a log: its queue begins
+    // empty.
+    for interval in &mut left.intervals {
+        interval.backlog = Some(40);
+    }
+    left.head.drive.as_mut().unwrap().warmup = std::time::Duration::ZERO;
+    assert_eq!(of(&left, "offered-rate").0, Pass);
+    left.head.source = dyno_core::record::Source::Sysbench;
+    assert_eq!(of(&left, "offered-rate").0, Doubt);
+    left.head.drive.as_mut().unwrap().warmup = std::time::Duration::from_secs(1);
+    assert_eq!(of(&left, "offered-rate").0, Pass);
     expect("offered-rate", NotChecked, |_| {});
 }
 

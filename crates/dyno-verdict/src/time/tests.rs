@@ -358,6 +358,13 @@ fn a_run_is_long_enough_for_its_mean() {
     assert_lacks(&few.evidence, "independent");
     let many = check(&rated(&noisy(90, 1000.0, 0.05, 3)), "length", Pass);
     assert_has(&many.evidence, "independent");
+    assert_lacks(&many.evidence, "lines");
+    // A log may have many events outside its lines.
+    let mut log = rated(&noisy(90, 1000.0, 0.05, 3));
+    log.head.source = dyno_core::record::Source::Sysbench;
+    log.summary.as_mut().unwrap().rates.events_per_s = 1500.0;
+    let log = check(&log, "length", Pass);
+    assert_has(&log.evidence, "the mean rate of the log's lines is");
 }
 
 #[test]
