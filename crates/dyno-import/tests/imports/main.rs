@@ -28,4 +28,6 @@ mod odd_logs;
 mod options;
 mod others;
 mod pgbench_doubts;
+mod pgbench_laws;
+mod pgbench_logs;
 mod without_database;
