@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::output::Output;
 use super::single::columns;
-use super::transactions::{Columns, End, Transaction};
+use super::transactions::{Columns, End, Transaction, is_numbered};
 
 /// Up to version 13 a transaction's end is read from the clock a little later than its latency, so
 /// transactions of a client may overlap by a share of their time, and by microseconds in all.
@@ -12,17 +12,16 @@ const OVERLAP: (f64, f64) = (0.05, 100_000.0);
 
 /// Why a log cannot be true.
 pub(super) fn contradiction(log: &[Transaction], output: &Output) -> Option<String> {
-    let all: Vec<&Transaction> = log.iter().collect();
-    twice(&all).or_else(|| overlap(&all, output))
+    twice(log).or_else(|| overlap(&log.iter().collect::<Vec<_>>(), output))
 }
 
-/// A client numbers its transactions. Version 9.5 gives those that it skips no number of their own.
-fn twice(all: &[&Transaction]) -> Option<String> {
-    let done = all.iter().filter(|one| one.end == End::Done);
-    let mut numbers: Vec<(u32, u64)> = done.map(|one| (one.client, one.number)).collect();
-    if numbers.is_sorted_by(|one, next| one < next) {
+/// A client numbers its transactions.
+fn twice(all: &[Transaction]) -> Option<String> {
+    if is_numbered(all) {
         return None;
     }
+    let done = all.iter().filter(|one| one.end == End::Done);
+    let mut numbers: Vec<(u32, u64)> = done.map(|one| (one.client, one.number)).collect();
     numbers.sort_unstable();
     let pair = numbers.windows(2).find(|pair| pair[0] == pair[1])?;
     let (client, number) = pair[0];

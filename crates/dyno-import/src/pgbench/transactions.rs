@@ -119,7 +119,7 @@ impl Transactions {
     /// only if they are 0.
     pub(super) fn read_once(&mut self) -> usize {
         let before = self.all.len() + self.sums.len();
-        if !self.is_numbered() {
+        if !is_numbered(&self.all) {
             self.all.sort_by_key(|one| {
                 let skipped = one.end == End::Skipped;
                 (
@@ -147,16 +147,17 @@ impl Transactions {
         self.sums.dedup_by(|one, kept| one == kept && one.count > 0);
         before - self.all.len() - self.sums.len()
     }
+}
 
-    /// Whether the numbers of each client ascend, so that no line can be a repetition.
-    fn is_numbered(&self) -> bool {
-        let mut last: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut done = self.all.iter().filter(|one| one.end == End::Done);
-        done.all(|one| {
-            let before = last.insert(one.client, one.number);
-            before.is_none_or(|before| before < one.number)
-        })
-    }
+/// Whether the numbers of each client ascend, so that none occurs twice. Version 9.5 gives skipped
+/// transactions no number of their own.
+pub(super) fn is_numbered(all: &[Transaction]) -> bool {
+    let mut last: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut done = all.iter().filter(|one| one.end == End::Done);
+    done.all(|one| {
+        let before = last.insert(one.client, one.number);
+        before.is_none_or(|before| before < one.number)
+    })
 }
 
 /// Parses a log; `None` if most of its lines are neither transactions nor sums.
