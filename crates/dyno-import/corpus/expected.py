@@ -99,18 +99,18 @@ def pgbench_log(text, lines):
     rows = [line.split() for line in lines]
     f = {}
     if all(len(row[0]) == 10 and row[0].isdigit() for row in rows):
-        sums = [[int(word) for word in row] for row in rows]
+        # The run covers an unknown part of the first and the last interval.
+        sums = [[int(word) for word in row] for row in rows][1:-1]
         n, total = sum(row[1] for row in sums), sum(row[2] for row in sums)
         lag = len(sums[0]) >= 10 and sum(row[6] for row in sums) or 0
-        f["events"] = exact(sum(row[1] for row in sums[1:-1]))
+        f["events"] = exact(n)
         f["mean"] = exact((total - lag) / n / 1000)
         name = "response" if lag else "service"
         f[name + ".min"] = exact(min(row[4] for row in sums if row[1]) / 1000)
         f[name + ".max"] = exact(max(row[5] for row in sums) / 1000)
         if lag:
             f["response.mean"] = exact(total / n / 1000)
-        # The run covers an unknown part of the first and the last interval.
-        f["intervals"] = exact(len(sums) - 2)
+        f["intervals"] = exact(len(sums))
         return f
     done = [row for row in rows if row[2].isdigit()]
     # The seventh column may be retries. Only a schedule (--rate) has transactions skipped.

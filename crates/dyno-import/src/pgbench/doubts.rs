@@ -1,23 +1,36 @@
 //! Inconsistencies in pgbench's output.
 
+use super::of_lines::{self, LINE_S};
 use super::output::Output;
-use super::record::times;
+use super::record::{throttled, times};
 use super::sums::Sums;
+use super::{counts, of_scripts};
 use crate::conservation;
 
 /// Relative tolerance between figures of the same quantity.
 const TOLERANCE: f64 = 0.05;
 /// Times are printed with three decimals of a millisecond.
-const LATENCY_ROUNDING_MS: f64 = 0.001;
-/// Progress lines may be this late; their times have one decimal of a second.
-const LINE_S: f64 = 0.15;
+pub(super) const LATENCY_ROUNDING_MS: f64 = 0.001;
 /// A run may be shorter than requested if all clients were aborted, or connecting took long.
 const SHORTER_S: f64 = 1.0;
+/// The alarm that ends a run may be this late or early: a share, and seconds.
+const ALARM: (f64, f64) = (0.01, 0.05);
+/// The longest gap between random starts, in mean gaps, at the end of a run with a schedule.
+const GAPS: f64 = 10.0;
+/// Relative tolerance between the lines' counts and the report's, apart from their rounding.
+const LINES: f64 = 0.01;
 /// Progress lines that cover this share of a run hold at least half as much of its transactions.
 const COVERED: f64 = 0.75;
 
 /// The minimum share of clients that rate and latency must account for if no client ever waits.
-const BUSY_MIN: f64 = 0.75;
+pub(super) const BUSY_MIN: f64 = 0.75;
+/// Clients cannot be busier than all of the time, apart from rounding.
+const BUSY_MOST: f64 = 1.01;
+/// Relative tolerance of a mean that is computed from the time of the run.
+const COMPUTED: f64 = 0.01;
+/// A client starts its next transaction once its thread has handled its other clients, which takes
+/// this long for each of them. That time is not in a latency.
+const TURN_MS: f64 = 0.1;
 
 /// The warning for progress lines without a report.
 pub(super) const CUT_OFF: &str = "the report is missing or cut off";
@@ -79,22 +92,45 @@ pub(super) fn of_sums(output: &Output, sums: &Sums) -> Option<(Option<usize>, St
     })
 }
 
-/// Figures of one output that cannot all be true.
-pub(super) fn contradictions(output: &Output, started: Option<f64>) -> Vec<String> {
+/// Figures of one output that cannot all be true. A latency or a figure of a script or statement
+/// that others contradict is removed; counts and rates stay.
+pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<String> {
     let mut all = Vec::new();
+    let mut wrong_mean = Vec::new();
     if let (Some(processed), Some(tps)) = (output.processed, output.tps) {
         if processed > 0 && tps <= 0.0 {
             all.push(format!("{processed} transactions, but {tps} per second"));
         }
-        all.extend(busy(output, tps));
+        wrong_mean.extend(busy(output, processed, tps));
         all.extend(length(output, processed, tps));
         all.extend(parts(output, processed));
         all.extend(progress(output, started, processed, tps));
+        all.extend(of_lines::counts(output, processed, tps));
+        all.extend(of_lines::leave_out_latencies(output, started));
+        all.extend(counts::contradictions(output, processed));
+        if wrong_mean.is_empty() {
+            wrong_mean.extend(of_lines::mean(output, started, processed));
+            let long = counts::long_statements(output, processed, tps);
+            if long.is_some() {
+                output.statements.clear();
+            }
+            all.extend(long);
+        }
+        let wrong_lag = of_lines::lag(output, started, processed);
+        output.lag_in_doubt = wrong_lag.is_some();
+        all.extend(wrong_lag);
+        all.extend(of_scripts::leave_out(output, processed, tps));
     }
-    all.extend(lag(output));
+    let wrong_lag = lag(output);
+    output.lag_in_doubt |= wrong_lag.is_some();
+    all.extend(wrong_lag);
     all.extend(more_than_asked(output));
     all.extend(failed_share(output));
-    all
+    if !wrong_mean.is_empty() {
+        (output.latency_ms, output.stddev_ms) = (None, None);
+    }
+    wrong_mean.extend(all);
+    wrong_mean
 }
 
 /// Checks that there are no more transactions than the clients should execute.
@@ -126,7 +162,7 @@ fn failed_share(output: &Output) -> Option<String> {
 
 /// Checks the lag behind the schedule: its mean must not exceed its maximum, or the mean latency,
 /// which includes it.
-pub(super) fn lag(output: &Output) -> Option<String> {
+fn lag(output: &Output) -> Option<String> {
     let (mean_ms, longest_ms) = output.lag_ms?;
     let is_above = |limit_ms: f64| mean_ms > limit_ms + LATENCY_ROUNDING_MS;
     if is_above(longest_ms) {
@@ -146,7 +182,7 @@ pub(super) fn lag(output: &Output) -> Option<String> {
 
 /// Little's law: the rate times the mean latency, without the lag behind a schedule, is the number
 /// of busy clients.
-fn busy(output: &Output, tps: f64) -> Option<String> {
+fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let (clients, printed_ms) = (output.clients?, output.latency_ms?);
     let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);
     let mean_ms = printed_ms - lag_ms;
@@ -155,13 +191,19 @@ fn busy(output: &Output, tps: f64) -> Option<String> {
         .tps_with_connecting
         .filter(|_| output.stddev_ms.is_none());
     let tps = with_connecting.unwrap_or(tps);
-    let busy = |rounding_ms: f64| tps * (mean_ms + rounding_ms).max(0.0) / 1e3;
+    let busy = |more_ms: f64| tps * (mean_ms + more_ms).max(0.0) / 1e3;
     let all = f64::from(clients);
-    let most = busy(-LATENCY_ROUNDING_MS);
+    // Some versions also count skipped transactions, which keep no client busy.
+    let skipped = output.skipped.unwrap_or(0).min(processed) as f64;
+    let most = busy(-LATENCY_ROUNDING_MS) * (1.0 - skipped / processed.max(1) as f64);
     let least = busy(LATENCY_ROUNDING_MS);
+    let always = is_always_busy(output);
+    let nearly = all * (1.0 - TOLERANCE) * (1.0 - idle_share(output, processed, tps));
     let busy_clients = match () {
-        () if most > all * (1.0 + TOLERANCE) => most,
-        () if least < all * BUSY_MIN && is_always_busy(output) => least,
+        () if most > all * BUSY_MOST => most,
+        () if least < all * BUSY_MIN && always => least,
+        () if always && busy(LATENCY_ROUNDING_MS + between_ms(output)) < nearly => least,
+        () if is_computed(output) && !is_of_clients(output, processed, printed_ms) => least,
         () => return None,
     };
     Some(format!(
@@ -170,9 +212,65 @@ fn busy(output: &Output, tps: f64) -> Option<String> {
     ))
 }
 
+/// The most time between two transactions of a client.
+pub(super) fn between_ms(output: &Output) -> f64 {
+    let clients = f64::from(output.clients.unwrap_or(1));
+    TURN_MS * (clients / f64::from(output.threads.unwrap_or(1).max(1))).max(1.0)
+}
+
+/// The share of the run in which clients wait for others: after the requested duration, for the
+/// last transaction; up to version 13 also at the beginning, while their thread connects.
+fn idle_share(output: &Output, processed: u64, tps: f64) -> f64 {
+    let per_s = output.tps_with_connecting.unwrap_or(tps);
+    let time_s = processed as f64 / per_s;
+    let connected_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
+    let last_s = output.duration_s.map_or(0.0, |s| time_s + connected_s - s);
+    let rates = output.tps_with_connecting.zip(output.tps);
+    // The difference is the mean over clients; a thread connects all of its clients.
+    let connecting_s = rates.map_or(0.0, |(with, without)| {
+        (processed as f64 / with - processed as f64 / without) * between_ms(output) / TURN_MS
+    });
+    let share = (last_s.max(0.0) + connecting_s.max(0.0)) / time_s;
+    match share.is_finite() {
+        true => share.min(1.0),
+        false => 1.0,
+    }
+}
+
+/// Whether no transaction was timed, so that the mean is computed from the time of the run. A
+/// report of which only some lines were kept may lack its deviation.
+fn is_computed(output: &Output) -> bool {
+    let timed = output.stddev_ms.is_some()
+        || output.lag_ms.is_some()
+        || output.limit.is_some()
+        || !output.points.is_empty();
+    let limited = output.duration_s.is_some() || output.per_client.is_some();
+    let whole = output.kind.is_some() && limited;
+    whole && !timed && !output.lacks_rate
+}
+
+/// Whether a computed mean is the clients' time divided by all transactions. Version 9.5 takes the
+/// requested duration as the time, and prints 0 without one.
+fn is_of_clients(output: &Output, processed: u64, printed_ms: f64) -> bool {
+    let rate = output.tps_with_connecting.or(output.tps);
+    let (Some(clients), Some(tps)) = (output.clients, rate.filter(|tps| *tps > 0.0)) else {
+        return true;
+    };
+    if processed == 0 || (printed_ms == 0.0 && output.duration_s.is_none()) {
+        return true;
+    }
+    let all = processed.saturating_add(output.failed.unwrap_or(0)) as f64;
+    let time_s = processed as f64 / tps;
+    let fits = |time_s: f64| {
+        let mean_ms = f64::from(clients) * time_s * 1e3 / all;
+        (mean_ms - printed_ms).abs() <= mean_ms * COMPUTED + LATENCY_ROUNDING_MS
+    };
+    fits(time_s) || output.duration_s.is_some_and(fits)
+}
+
 /// Whether each client begins a transaction as soon as the previous one has ended, until the time
 /// is over, and each transaction counts.
-fn is_always_busy(output: &Output) -> bool {
+pub(super) fn is_always_busy(output: &Output) -> bool {
     let rated = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
     let rates = output.tps_with_connecting.zip(output.tps);
     let slow = rates.is_some_and(|(with, without)| with < without * (1.0 - TOLERANCE));
@@ -191,8 +289,17 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
     }
     let made_s = processed as f64 / rate;
     let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
-    let short =
-        made_s < stated_s * (1.0 - TOLERANCE) - connecting_s - SHORTER_S.min(stated_s / 2.0);
+    let knows_connecting = output.connecting_ms.is_some()
+        || output.reconnecting_ms.is_some()
+        || output.tps_with_connecting.is_some();
+    // The duration begins before the clients connect, and an alarm ends it. With a schedule the
+    // clients end if the next start would be later.
+    let early_s = match knows_connecting {
+        true if throttled(output) => ALARM.0 * stated_s + ALARM.1 + GAPS / rate,
+        true => ALARM.0 * stated_s + ALARM.1,
+        false => TOLERANCE * stated_s + SHORTER_S.min(stated_s / 2.0),
+    };
+    let short = made_s < stated_s - connecting_s - early_s;
     // Transactions in progress at the end took no longer than all transactions together.
     let latencies_s = output
         .latency_ms
@@ -210,9 +317,7 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
 fn parts(output: &Output, processed: u64) -> Vec<String> {
     let mut all = Vec::new();
     // Versions differ in what they include in the count.
-    let most = processed
-        .saturating_add(output.skipped.unwrap_or(0))
-        .saturating_add(output.failed.unwrap_or(0));
+    let most = counts::most(output, processed);
     if let Some((limit_ms, above)) = output.limit.filter(|(_, above)| *above > most) {
         all.push(format!(
             "{above} of {processed} transactions were above the limit of {limit_ms} ms"
@@ -232,7 +337,10 @@ fn parts(output: &Output, processed: u64) -> Vec<String> {
 /// Progress lines hold no more transactions than the report; if they cover the run, not much less.
 fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> Option<String> {
     let (mut sum, mut most, mut covered_s) = (0.0, 0.0_f64, 0.0);
+    let (mut before, mut uneven) = (None, 0.0);
     for (_, length_s, point) in times(output, started) {
+        uneven += (point.tps - before.unwrap_or(point.tps)).powi(2);
+        before = Some(point.tps);
         sum += point.tps * length_s;
         most = most.max(point.tps);
         covered_s += length_s;
@@ -241,11 +349,10 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
         return None;
     }
     // Some versions also count skipped transactions.
-    let count = processed
-        .saturating_add(output.skipped.unwrap_or(0))
-        .saturating_add(output.failed.unwrap_or(0)) as f64;
-    let slack = 2.0 * LINE_S * most + 1.0;
-    let above = sum - slack > count * (1.0 + TOLERANCE);
+    let count = counts::most(output, processed) as f64;
+    // Each line may include some of its neighbours' time, which matters if their rates differ.
+    let slack = 2.0 * LINE_S * (most + uneven.sqrt()) + 1.0;
+    let above = sum - slack > count * (1.0 + LINES);
     let rate = output.tps_with_connecting.unwrap_or(tps);
     let time_s = processed as f64 / rate;
     let below = rate > 0.0
@@ -264,10 +371,7 @@ pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Optio
     let Some(processed) = output.processed else {
         return Vec::new();
     };
-    // Some versions also count failed or skipped transactions.
-    let total = processed
-        .saturating_add(output.failed.unwrap_or(0))
-        .saturating_add(output.skipped.unwrap_or(0));
+    let total = counts::most(output, processed);
     let lines: Vec<(usize, (f64, f64))> = times(output, started)
         .map(|(_, length_s, point)| (point.line, (point.tps, length_s)))
         .collect();

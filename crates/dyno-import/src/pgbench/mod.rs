@@ -1,14 +1,22 @@
 //! Imports pgbench's output and its logs of transactions.
 
+mod counts;
+mod doubled;
 mod doubts;
+mod figures;
 mod gaps;
+mod of_lines;
+mod of_scripts;
 mod output;
 mod record;
 mod report;
 mod scripts;
 mod single;
+mod single_laws;
+mod sum_laws;
 mod sums;
 mod transactions;
+mod usable;
 
 use std::path::Path;
 
@@ -134,7 +142,7 @@ fn join(outputs: &mut Vec<Output>) {
 /// Adds a log's lines to those of the same run.
 fn add(
     log: &Log<'_>,
-    read: Transactions,
+    mut read: Transactions,
     logged: &mut Vec<(String, Logged)>,
     warnings: &mut Vec<Warning>,
 ) {
@@ -144,6 +152,11 @@ fn add(
             read.odd
         );
         warnings.push(Warning::new(log.name, Some(read.first_odd), text));
+    }
+    let repeated = read.read_once();
+    if repeated > 0 {
+        let text = format!("{repeated} lines occur twice; each is read once");
+        warnings.push(Warning::new(log.name, None, text));
     }
     let stem = stem(log.name);
     match logged.iter_mut().find(|(own, _)| *own == stem) {

@@ -1,7 +1,8 @@
 //! Parses pgbench's output: progress lines (`--progress`), and the report at the end (versions 9.5
 //! to 18).
 
-use super::report::{of_script, report};
+use super::doubled;
+use super::report::{begins_report, of_script, report};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
@@ -33,12 +34,17 @@ pub(super) struct Script {
     pub(super) tps: Option<f64>,
     pub(super) latency_ms: Option<f64>,
     pub(super) stddev_ms: Option<f64>,
+    pub(super) skipped: Option<u64>,
+    /// A count and its share of all transactions in percent, from the same line.
+    pub(super) share: Option<(u64, f64)>,
 }
 
 /// The mean latency of one statement (`--report-per-command`).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Statement {
     pub(super) mean_ms: f64,
+    /// Failures, then retries, if printed.
+    pub(super) counts: Vec<u64>,
     pub(super) text: String,
 }
 
@@ -68,14 +74,22 @@ pub(super) struct Output {
     pub(super) skipped: Option<u64>,
     pub(super) retried: Option<u64>,
     pub(super) retries: Option<u64>,
+    /// Failures of each kind (`--failures-detailed`).
+    pub(super) failed_by_kind: Vec<u64>,
+    /// Other counts with their share of all transactions in percent: what they are, count, share.
+    pub(super) shares: Vec<(&'static str, u64, f64)>,
     /// The limit, and the number of transactions above it.
     pub(super) limit: Option<(f64, u64)>,
+    /// The number of transactions that were compared with the limit.
+    pub(super) limit_of: Option<u64>,
     pub(super) latency_ms: Option<f64>,
     /// Whether the mean includes failed transactions.
     pub(super) latency_with_failures: bool,
     pub(super) stddev_ms: Option<f64>,
     /// Mean and maximum.
     pub(super) lag_ms: Option<(f64, f64)>,
+    /// Whether other figures contradict the lag.
+    pub(super) lag_in_doubt: bool,
     pub(super) connecting_ms: Option<f64>,
     /// The mean time to connect for each transaction (`--connect`).
     pub(super) reconnecting_ms: Option<f64>,
@@ -169,10 +183,14 @@ pub(super) fn read(name: &str, log: &str) -> Vec<Output> {
         moment: None,
         in_statements: false,
     };
-    for line in text::lines(log) {
+    let (lines, doubled) = doubled::once(text::lines(log));
+    for line in lines {
         reader.take(&line);
     }
     reader.ends();
+    if let Some(first) = reader.runs.first_mut().filter(|_| doubled) {
+        first.said.push((None, doubled::SAID.to_owned()));
+    }
     reader.runs
 }
 
@@ -328,6 +346,10 @@ impl Reader<'_> {
             self.open(number).kind = Some(kind.trim().to_owned());
         } else {
             let in_statements = self.in_statements;
+            // Some people keep only a few lines of a report.
+            if self.run.is_none() && begins_report(bare) {
+                self.open(number);
+            }
             let Some(run) = &mut self.run else {
                 return false;
             };
@@ -401,15 +423,18 @@ fn time(word: &str) -> Option<f64> {
 /// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
 fn statement(bare: &str) -> Option<Statement> {
     let (mean_ms, mut rest) = number::leading(bare)?;
+    let mut counts = Vec::new();
     // A statement may begin with a digit, but counts have wide spacing.
-    while let Some((_, behind)) = number::leading_count(rest)
+    while let Some((count, behind)) = number::leading_count(rest)
         .filter(|(_, behind)| behind.starts_with("  ") && rest.starts_with("  "))
     {
+        counts.push(count);
         rest = behind;
     }
     let text = rest.trim();
     (!text.is_empty() && mean_ms >= 0.0).then(|| Statement {
         mean_ms,
+        counts,
         text: text.to_owned(),
     })
 }

@@ -8,15 +8,15 @@ use dyno_core::db::Family;
 use dyno_core::interval::{Counters, Latencies};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::record::{Event, EventDetail, EventKind, Fact, RunRecord, Series, Source};
-use dyno_core::reported::{Better, Figure};
 use dyno_core::summary::*;
 
 use super::doubts;
+use super::figures::figures;
 use super::gaps::gaps;
 use super::output::{Output, Point};
 use super::scripts::{labels, short};
 use super::single::Single;
-use super::sums::Sums;
+use super::usable::Usable;
 use super::{Logged, Parts};
 use crate::identity::LogHash;
 use crate::runs::{self, About};
@@ -33,26 +33,27 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
     let file = alone.map_or(&output.file, |log| &log.file).clone();
     output.complete();
     let mut said = doubts::said(&output);
-    let single = logged.as_ref().filter(|log| !log.log.all.is_empty());
-    let single = single.and_then(|log| Single::of(&log.log.all, &output, &mut said));
-    let sums = Sums::of(logged.as_ref().map_or(&[][..], |log| &log.log.sums));
+    let usable = Usable::of(logged.as_ref(), &output, &mut said);
+    let (single, sums) = (usable.single, usable.sums);
     let of_sums = sums.start_s().filter(|_| output.points.is_empty());
     let started = started(&output, single.as_ref(), options).or(of_sums);
     said.extend(doubts::of_sums(&output, &sums));
     said.extend(doubts::leave_out(&mut output, started));
+    let mut contradictions = usable.contradictions;
+    contradictions.extend(doubts::contradictions(&mut output, started));
     let (output, sums) = (&output, &sums);
     let mut run = about(output, logged.as_ref(), &file).record(options);
     run.head.percentiles = (single.iter()).flat_map(|_| runs::PERCENTS).collect();
     let untimed = untimed(single.as_ref());
     run.facts.extend(facts(output).into_iter().chain(untimed));
-    let contradictions = doubts::contradictions(output, started);
     if output.lacks_rate || (!output.points.is_empty() && !output.is_whole()) {
         run.facts.push(runs::cut_off(doubts::CUT_OFF));
     }
     let missing = single.as_ref().and_then(|single| single.missing.as_ref());
     run.facts.extend(missing.map(|text| runs::cut_off(text)));
     run.facts.extend(runs::contradictions(&contradictions));
-    said.extend((contradictions.into_iter()).map(|text| (Some(output.line), text)));
+    let line = Some(output.line).filter(|line| *line > 0);
+    said.extend(contradictions.into_iter().map(|text| (line, text)));
     run.events = events(output);
     run.series = series(output, started);
     let origin = started.or(sums.start_s());
@@ -426,7 +427,7 @@ fn summary(
         let whole = runs::mean_only(count, mean_ms, output.stddev_ms);
         match output.lag_ms {
             // The printed latency counts from the schedule.
-            Some(_) if doubts::lag(output).is_some() => summary.response = Some(whole),
+            Some(_) if output.lag_in_doubt => summary.response = Some(whole),
             Some((lag_ms, _)) => {
                 let own = (mean_ms - lag_ms).max(0.0);
                 summary.service = runs::mean_only(count, own, None);
@@ -447,48 +448,4 @@ fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
         rates: part.rates,
         ..runs::summary(run, started, part.measured_s)
     }
-}
-
-/// The report's figures for each script, if the log does not have them.
-fn figures(output: &Output, single: bool) -> Vec<Figure> {
-    let figure = |name: String, value: f64, unit: &str, better| Figure {
-        name,
-        value,
-        unit: unit.to_owned(),
-        better: Some(better),
-    };
-    let mut figures = Vec::new();
-    let scripts = output.scripts.iter().zip(labels(output));
-    for (script, name) in scripts.filter(|_| !single) {
-        if let Some(tps) = script.tps {
-            figures.push(figure(name.clone(), tps, "per second", Better::Higher));
-        }
-        if let Some(ms) = script.latency_ms {
-            let name = format!("{name}, mean latency");
-            figures.push(figure(name, ms, "ms", Better::Lower));
-        }
-    }
-    if let Some(ms) = output.reconnecting_ms {
-        figures.push(figure(
-            "mean time to connect".into(),
-            ms,
-            "ms",
-            Better::Lower,
-        ));
-    }
-    if let Some((mean, longest)) = output.lag_ms {
-        figures.push(figure(
-            "schedule lag, mean".into(),
-            mean,
-            "ms",
-            Better::Lower,
-        ));
-        figures.push(figure(
-            "schedule lag, longest".into(),
-            longest,
-            "ms",
-            Better::Lower,
-        ));
-    }
-    figures
 }

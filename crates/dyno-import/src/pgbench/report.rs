@@ -23,6 +23,22 @@ const FIGURES: [&str; 15] = [
     "tps",
 ];
 
+/// Lines that only pgbench prints, up to their figure.
+const OWN: [&str; 5] = [
+    "scaling factor: ",
+    "number of clients: ",
+    "number of transactions actually processed: ",
+    "latency average = ",
+    "tps = ",
+];
+
+/// Whether a line is of a report whose first line is missing.
+pub(super) fn begins_report(bare: &str) -> bool {
+    let value = OWN.iter().find_map(|begins| bare.strip_prefix(begins));
+    let whole = !bare.starts_with("tps = ") || bare.contains('(');
+    value.is_some_and(|value| whole && number::leading(value).is_some())
+}
+
 pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
     let Some((label, value)) = bare.split_once([':', '=']) else {
         // `pgbench: duration: 5 s` has none of this.
@@ -53,14 +69,6 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
         "duration" => run.duration_s = ms(),
         "number of transactions per client" => run.per_client = count(),
         "number of transactions actually processed" => run.processed = count(),
-        "number of failed transactions" => {
-            run.failed = count();
-            let share = value.split_once('(').map(|(_, share)| share);
-            let share = share.filter(|share| share.contains('%'));
-            run.failed_percent = share.and_then(number::leading).map(|(percent, _)| percent);
-        }
-        "number of transactions skipped" => run.skipped = count(),
-        "number of transactions retried" => run.retried = count(),
         "total number of retries" => run.retries = count(),
         "latency average" => {
             run.latency_ms = ms();
@@ -84,9 +92,40 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
                 run.tps_with_connecting = run.tps;
             }
         }
-        _ => return above(run, label, value),
+        _ => return shared(run, label, value) || above(run, label, value),
     }
     true
+}
+
+/// Counts with their share of all transactions: `6 (3.175%)`.
+fn shared(run: &mut Output, label: &str, value: &str) -> bool {
+    let count = number::leading_count(value).map(|(count, _)| count);
+    let percent = percent(value);
+    let share = |what: &'static str| Some((what, count?, percent?));
+    match label {
+        "number of failed transactions" => (run.failed, run.failed_percent) = (count, percent),
+        "number of serialization failures" | "number of deadlock failures" => {
+            run.failed_by_kind.extend(count);
+        }
+        "number of transactions skipped" => {
+            run.skipped = count;
+            run.shares.extend(share("skipped"));
+        }
+        "number of transactions retried" => {
+            run.retried = count;
+            run.shares.extend(share("retried"));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The percentage in brackets.
+fn percent(value: &str) -> Option<f64> {
+    let (_, share) = value
+        .split_once('(')
+        .filter(|(_, share)| share.contains('%'))?;
+    number::leading(share).map(|(percent, _)| percent)
 }
 
 /// `number of transactions above the 8.0 ms latency limit: 0/866 (0.000%)`
@@ -95,8 +134,13 @@ fn above(run: &mut Output, label: &str, value: &str) -> bool {
         return false;
     };
     let limit = number::leading(rest).map(|(ms, _)| ms);
-    let count = number::leading_count(value).map(|(count, _)| count);
-    run.limit = limit.zip(count);
+    let count = number::leading_count(value);
+    run.limit = limit.zip(count.map(|(count, _)| count));
+    let of = count.and_then(|(_, rest)| number::leading_count(rest.strip_prefix('/')?));
+    run.limit_of = of.map(|(of, _)| of);
+    let share = count.zip(percent(value));
+    let share = share.map(|((count, _), percent)| ("above the latency limit", count, percent));
+    run.shares.extend(share);
     true
 }
 
@@ -121,11 +165,14 @@ pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
     };
     if rest.contains(" transactions (") {
         script.transactions = number::leading_count(rest).map(|(count, _)| count);
+        script.share = script.transactions.zip(figure(" transactions ("));
         script.tps = figure("tps = ");
     } else if let Some(count) = rest.strip_prefix("number of transactions actually processed: ") {
         // From version 18 on the line before it counts failed and skipped ones, too.
         script.transactions = number::leading_count(count).map(|(count, _)| count);
         script.tps = figure("tps = ").or(script.tps);
+    } else if let Some(count) = rest.strip_prefix("number of transactions skipped: ") {
+        script.skipped = number::leading_count(count).map(|(count, _)| count);
     } else if rest.starts_with("latency average") {
         script.latency_ms = figure("= ");
     } else if rest.starts_with("latency stddev") {

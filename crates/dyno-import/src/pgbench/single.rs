@@ -336,7 +336,7 @@ impl<'a> Single<'a> {
 
 /// The meaning of the columns after the time. A single one is the lag or the number of tries, which
 /// only the output shows.
-fn columns(
+pub(super) fn columns(
     all: &[&Transaction],
     output: &Output,
     said: &mut Vec<(Option<usize>, String)>,

@@ -71,9 +71,11 @@ impl Sums {
         skipped.fold(0, u64::saturating_add)
     }
 
-    /// The whole log as a single sum.
-    fn all(&self) -> Option<Sum> {
-        let mut times = self.times.values();
+    /// The whole log as a single sum, or only the part that the intervals cover.
+    fn all(&self, is_part: bool) -> Option<Sum> {
+        let skipped = usize::from(is_part);
+        let part = self.times.len().saturating_sub(2 * skipped);
+        let mut times = self.times.values().skip(skipped).take(part);
         let mut all = *times.next()?;
         times.for_each(|sum| all.add(sum));
         (all.count > 0).then_some(all)
@@ -109,10 +111,11 @@ impl Sums {
         intervals
     }
 
-    /// Adds the latencies of the whole log to a summary that has none, and the extremes to one that
-    /// has means.
+    /// Adds the latencies of the log to a summary that has none, over the same transactions as its
+    /// totals, and the extremes to one that has means.
     pub(super) fn complete(&self, summary: &mut RunSummary, output: &Output) {
-        let Some(all) = self.all() else {
+        let alone = output.processed.is_none() && output.points.is_empty();
+        let Some(all) = self.all(alone) else {
             return;
         };
         let latency = all.latency();

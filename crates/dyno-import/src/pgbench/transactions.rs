@@ -1,5 +1,7 @@
 //! Parses pgbench's logs of single transactions (`--log`) and of sums (`--aggregate-interval`).
 
+use std::collections::BTreeMap;
+
 use dyno_core::interval::Latencies;
 
 const NS_PER_US: u64 = 1000;
@@ -44,6 +46,8 @@ pub(super) struct Sum {
     pub(super) max_us: f64,
     /// The sum of the lags behind the schedule, if there was one (`--rate`).
     pub(super) lag_us: Option<f64>,
+    /// Their sum of squares, minimum and maximum.
+    pub(super) lag_more: Option<[f64; 3]>,
     /// Transactions that were already late when due to begin.
     pub(super) skipped: Option<u64>,
     /// Tries after the first.
@@ -107,6 +111,53 @@ impl Transaction {
             latencies.record_response(self.latency_us * NS_PER_US);
         }
     }
+}
+
+impl Transactions {
+    /// Removes repetitions of lines, as in a log that was saved twice, and returns their number.
+    /// A client numbers its transactions, and a time has one line per thread, with equal counts
+    /// only if they are 0.
+    pub(super) fn read_once(&mut self) -> usize {
+        let before = self.all.len() + self.sums.len();
+        if !is_numbered(&self.all) {
+            self.all.sort_by_key(|one| {
+                let skipped = one.end == End::Skipped;
+                (
+                    one.ended_us,
+                    one.client,
+                    one.number,
+                    skipped,
+                    one.latency_us,
+                )
+            });
+            let done = self.all.len();
+            self.all
+                .dedup_by(|one, kept| one == kept && one.end != End::Skipped);
+            if self.all.len() < done {
+                // Version 9.5 may skip several transactions at once, with equal lines.
+                let mut again = false;
+                self.all.dedup_by(|one, kept| {
+                    again = !again && one == kept && one.end == End::Skipped;
+                    again
+                });
+            }
+        }
+        let key = |sum: &Sum| (sum.from_s, sum.count, sum.latency_us as u64);
+        self.sums.sort_by_key(key);
+        self.sums.dedup_by(|one, kept| one == kept && one.count > 0);
+        before - self.all.len() - self.sums.len()
+    }
+}
+
+/// Whether the numbers of each client ascend, so that none occurs twice. Version 9.5 gives skipped
+/// transactions no number of their own.
+pub(super) fn is_numbered(all: &[Transaction]) -> bool {
+    let mut last: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut done = all.iter().filter(|one| one.end == End::Done);
+    done.all(|one| {
+        let before = last.insert(one.client, one.number);
+        before.is_none_or(|before| before < one.number)
+    })
 }
 
 /// Parses a log; `None` if most of its lines are neither transactions nor sums.
@@ -209,8 +260,13 @@ fn sum(words: &[&str]) -> Option<Sum> {
         .first()
         .copied()
         .filter(|_| more[..4.min(more.len())].iter().any(|x| *x > 0.0));
+    let lag_more = match more.as_slice() {
+        [_, squares, min, max, ..] => lag_us.map(|_| [*squares, *min, *max]),
+        _ => None,
+    };
     Some(Sum {
         lag_us,
+        lag_more,
         skipped: count_at(4),
         retries: count_at(6),
         failed: count_at(7)

@@ -29,6 +29,8 @@ mod odd_logs;
 mod options;
 mod others;
 mod pgbench_doubts;
+mod pgbench_laws;
+mod pgbench_logs;
 mod sysbench_laws;
 mod without_database;
 mod wrong_logs;

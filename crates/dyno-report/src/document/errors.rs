@@ -73,10 +73,9 @@ pub(crate) fn interruptions(run: &RunSummary) -> Vec<Block> {
     let mut rows = Vec::new();
     if totals.not_done > 0 {
         let text = format!(
-            "{} given up, ended by a duplicate key, or with an unknown outcome; not in the {} and \
-             latencies",
+            "{} given up, ended by a duplicate key, or with an unknown outcome; {}",
             counted(totals.not_done, EventWord::of(run).one()),
-            EventWord::of(run).many(),
+            excluded(run),
         );
         rows.push(Block::row("not done", Ink::Error, text));
     }
@@ -105,6 +104,17 @@ pub(crate) fn interruptions(run: &RunSummary) -> Vec<Block> {
     rows
 }
 
+/// What does not include the events that were not done. The mean latency of some tools does.
+fn excluded(run: &RunSummary) -> String {
+    let events = EventWord::of(run).many();
+    let totals = &run.totals;
+    let all = totals.events.saturating_add(totals.not_done);
+    match totals.not_done > 0 && run.service.count == all {
+        true => format!("not in the {events}, but in the latencies"),
+        false => format!("not in the {events} and latencies"),
+    }
+}
+
 /// Events cut off by the end of the run. One per session of a closed loop is normal.
 pub(crate) fn cut_off(run: &RunSummary) -> Vec<Block> {
     let drive = run.drive.as_ref();
@@ -127,4 +137,20 @@ pub(crate) fn unfinished(run: &RunSummary) -> Option<Block> {
         counted(run.events_unfinished, EventWord::of(run).one()),
     );
     (run.events_unfinished > 0).then(|| Block::row("unfinished", Ink::Warning, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_samples::summaries as samples;
+
+    #[test]
+    fn events_not_done_may_be_in_the_latencies() {
+        let mut run = samples::good();
+        run.totals.not_done = 6;
+        run.service.count = run.totals.events;
+        assert!(excluded(&run).ends_with(" and latencies"));
+        run.service.count = run.totals.events + 6;
+        assert!(excluded(&run).ends_with(", but in the latencies"));
+    }
 }

@@ -24,8 +24,7 @@ pub(crate) fn load(drive: &Drive, run: Option<&RunSummary>) -> String {
     }
     load += ", ";
     match drive.open_loop {
-        // A log may have response times, which indicate an open loop.
-        None if run.is_some_and(|run| run.response.is_some()) => load += "open loop, unknown rate",
+        None if run.is_some_and(is_scheduled) => load += "open loop, unknown rate",
         None => load += "closed loop",
         Some(open) => {
             let arrivals = match open.arrivals {
@@ -49,6 +48,13 @@ pub(crate) fn load(drive: &Drive, run: Option<&RunSummary>) -> String {
         load += &distribution(rand);
     }
     load
+}
+
+/// Whether a log without a rate shows that there was one: by response times, or because the rate is
+/// missing.
+fn is_scheduled(run: &RunSummary) -> bool {
+    let lacks_rate = run.not_observed.iter().any(|gap| gap.what == "open_loop");
+    lacks_rate || run.response.is_some()
 }
 
 /// The number of sessions, or how it changed.
@@ -92,4 +98,24 @@ pub(crate) fn phase(phase: &PhaseOf) -> Vec<Block> {
         Block::row("before it", Ink::Plain, text.trim_end_matches(": "))
     }));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::record::NotObserved;
+    use dyno_samples::summaries as samples;
+
+    #[test]
+    fn a_schedule_of_unknown_rate_is_no_closed_loop() {
+        let mut run = samples::good();
+        let drive = run.drive.clone().unwrap();
+        assert!(load(&drive, Some(&run)).contains("closed loop"));
+        run.not_observed.push(NotObserved {
+            what: "open_loop".to_owned(),
+            why: "the rate is not printed".to_owned(),
+        });
+        let said = load(&drive, Some(&run));
+        assert!(said.contains("open loop, unknown rate"), "{said}");
+    }
 }

@@ -137,7 +137,7 @@ impl<'a> Exported<'a> {
             findings: &run.findings,
             summary: run.summary.as_ref(),
             intervals: &run.intervals,
-            operations: operations.map(|o| operation(o, &percents)).collect(),
+            operations: operations.map(|o| operation(o, &percents, run)).collect(),
             series: series.collect(),
             not_observed: &run.not_observed,
             facts: &run.facts,
@@ -160,11 +160,33 @@ fn profile(profile: &CpuProfile) -> ExportedProfile<'_> {
     }
 }
 
-fn operation<'a>(operation: &'a Operation, percents: &[f64]) -> ExportedOperation<'a> {
+fn operation<'a>(
+    operation: &'a Operation,
+    percents: &[f64],
+    run: &RunRecord,
+) -> ExportedOperation<'a> {
+    let mut total = operation.total.as_ref().map(|total| span(total, percents));
+    let rounded = total.as_mut().and_then(|total| total.response.as_mut());
+    if let Some((rounded, exact)) = rounded.zip(response(run, &operation.name))
+        && rounded.count == exact.count
+    {
+        (rounded.min_ms, rounded.max_ms) = (exact.min_ms, exact.max_ms);
+        (rounded.mean_ms, rounded.sum_ms) = (exact.mean_ms, exact.sum_ms);
+    }
     ExportedOperation {
         name: &operation.name,
-        total: operation.total.as_ref().map(|total| span(total, percents)),
+        total,
         spans: operation.spans.iter().map(|s| span(s, percents)).collect(),
+    }
+}
+
+/// The response times of an operation over the whole run, with exact extremes.
+fn response<'a>(run: &'a RunRecord, name: &str) -> Option<&'a LatencySummary> {
+    let summary = run.summary.as_ref()?;
+    match summary.operations.iter().find(|own| own.name == name) {
+        Some(own) => own.response.as_ref(),
+        None if name == "event" => summary.response.as_ref(),
+        None => None,
     }
 }
 
@@ -271,6 +293,22 @@ mod tests {
         for (name, property) in properties {
             assert!(property["description"].is_string(), "{name}");
         }
+    }
+
+    #[test]
+    fn response_times_of_the_whole_run_have_exact_extremes() {
+        let mut record = samples::record();
+        record.summary.as_mut().unwrap().operations.clear();
+        let total = record.operations[0].total.as_mut().unwrap();
+        total.response = total.service.clone();
+        let exact = LatencySummary {
+            count: total.response.len(),
+            ..record.summary.as_ref().unwrap().service.clone()
+        };
+        record.summary.as_mut().unwrap().response = Some(exact.clone());
+        let response = json(&record)["operations"][0]["total"]["response"].clone();
+        assert_eq!(response["min_ms"], serde_json::json!(exact.min_ms));
+        assert_eq!(response["max_ms"], serde_json::json!(exact.max_ms));
     }
 
     #[test]

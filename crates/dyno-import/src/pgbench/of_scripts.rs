@@ -1,0 +1,104 @@
+//! Compares the figures of several scripts with those of the whole run.
+
+use super::doubts;
+use super::output::{Output, Script};
+
+/// Relative tolerance between two times: rates have six decimals.
+const TOLERANCE: f64 = 0.01;
+/// Shares have one decimal of a percent.
+const SHARE_ROUNDING: f64 = 0.051;
+/// Scripts that hold less than this share of the transactions are not all scripts. Threads count
+/// them without a lock, so a few may be lost.
+const ALL: f64 = 0.9;
+
+/// Figures of scripts that cannot be true, which are removed.
+pub(super) fn leave_out(output: &mut Output, processed: u64, tps: f64) -> Vec<String> {
+    let per_s = output.tps_with_connecting.unwrap_or(tps);
+    if output.scripts.is_empty() || per_s <= 0.0 || processed == 0 || output.lacks_rate {
+        return Vec::new();
+    }
+    let time_s = processed as f64 / per_s;
+    let mut all = shares(output, processed);
+    for script in &mut output.scripts {
+        if let Some(text) = rate(script, time_s) {
+            script.tps = None;
+            all.push(text);
+        }
+    }
+    if let Some(text) = busy(output, processed, time_s) {
+        for script in &mut output.scripts {
+            (script.latency_ms, script.stddev_ms) = (None, None);
+        }
+        all.push(text);
+    }
+    all
+}
+
+/// Each script's transactions are its printed share of all. Versions differ in whether both counts
+/// include skipped and failed transactions.
+fn shares(output: &Output, processed: u64) -> Vec<String> {
+    let most = super::counts::most(output, processed);
+    let wrong = |script: &Script| {
+        let (count, percent) = script.share?;
+        let share = |of: u64| 100.0 * count as f64 / of as f64;
+        let fits = share(most) - SHARE_ROUNDING..=share(processed) + SHARE_ROUNDING;
+        (!fits.contains(&percent)).then(|| {
+            format!(
+                "{count} transactions of {} are {:.1} % of {processed}, but it says {percent} %",
+                super::scripts::short(&script.name),
+                share(processed)
+            )
+        })
+    };
+    output.scripts.iter().filter_map(wrong).collect()
+}
+
+/// A script's count and rate imply the same time as those of the whole run.
+fn rate(script: &Script, time_s: f64) -> Option<String> {
+    let (count, tps) = script.transactions.zip(script.tps)?;
+    // Up to version 13 the count includes skipped transactions, but the rate does not.
+    let least = count.saturating_sub(script.skipped.unwrap_or(0)) as f64;
+    let fits = least * (1.0 - TOLERANCE)..=count as f64 * (1.0 + TOLERANCE);
+    (!fits.contains(&(tps * time_s))).then(|| {
+        format!(
+            "{count} transactions of {} in {time_s:.1} s are {:.1} per second, but it says \
+             {tps:.1}",
+            super::scripts::short(&script.name),
+            count as f64 / time_s
+        )
+    })
+}
+
+/// Little's law for all scripts together: their transactions keep no more clients busy than there
+/// are, and if no client ever waits, not much fewer.
+fn busy(output: &Output, processed: u64, time_s: f64) -> Option<String> {
+    let clients = f64::from(output.clients.filter(|clients| *clients > 0)?);
+    let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);
+    let (mut count, mut sum_ms) = (0.0, 0.0);
+    for script in &output.scripts {
+        let own = script.transactions?;
+        let own = own.saturating_sub(script.skipped.unwrap_or(0)) as f64;
+        let Some(ms) = script.latency_ms else {
+            // No latency is printed if no transaction succeeded.
+            if own > 0.0 {
+                return None;
+            }
+            continue;
+        };
+        (count, sum_ms) = (count + own, sum_ms + own * ms);
+    }
+    let busy = |each_ms: f64| (sum_ms + count * each_ms).max(0.0) / 1e3 / time_s;
+    // Only the mean lag of all scripts is printed.
+    let lag = lag_ms * processed as f64 / 1e3 / time_s;
+    let most = busy(-doubts::LATENCY_ROUNDING_MS) - lag;
+    let whole = count >= ALL * processed as f64 && doubts::is_always_busy(output);
+    let idle = busy(doubts::between_ms(output)) < clients * doubts::BUSY_MIN;
+    if most > clients * (1.0 + TOLERANCE) || (whole && idle) {
+        let kept = busy(0.0) - lag;
+        return Some(format!(
+            "the latencies of the scripts keep {kept:.1} clients busy, but there were \
+             {clients:.0}"
+        ));
+    }
+    None
+}
