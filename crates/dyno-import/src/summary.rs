@@ -74,7 +74,10 @@ pub(crate) fn of_intervals(
     let drive = Some(drive).filter(|drive| drive.sessions > 0);
     let sum = summary::of_intervals(head, drive.as_ref(), &all, &Latencies::default());
     let unknown = unknown::counters(not_observed, Of::Run);
-    let queries_per_s = sum.rates.queries_per_s.filter(|_| !unknown.contains(&"other"));
+    let queries_per_s = sum
+        .rates
+        .queries_per_s
+        .filter(|_| !unknown.contains(&"other"));
     Some(RunSummary {
         started_unix_s: started,
         measured_s: last.at_s,

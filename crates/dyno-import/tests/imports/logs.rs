@@ -272,7 +272,10 @@ fn an_open_loop_keeps_its_queue() {
     assert!(open.pacing_lag.is_none() && run.not_observed("open_loop.pacing_lag").is_some());
     // Its latencies include the wait in the queue.
     let response = summary.response.as_ref().unwrap();
-    assert_eq!((response.mean_ms, response.max_ms), (Some(4.52), Some(136.77)));
+    assert_eq!(
+        (response.mean_ms, response.max_ms),
+        (Some(4.52), Some(136.77))
+    );
     assert_eq!(response.percentiles[0].value_ms, Some(28.67));
     assert_eq!(summary.service.count, 0);
     assert!(run.not_observed("service").is_some());
