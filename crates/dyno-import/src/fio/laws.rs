@@ -399,8 +399,9 @@ mod tests {
 
     #[test]
     fn latencies_obey_their_laws() {
+        type Change = fn(&mut Latency);
         assert!(latency().contradictions().is_empty());
-        let cases: [(Leaves, &str, fn(&mut Latency)); 8] = [
+        let cases: [(Leaves, &str, Change); 8] = [
             (Leaves::Latencies, "is not between", |own| own.mean = 2e6),
             (Leaves::Latencies, "its bins hold 2000", |own| {
                 own.bins.insert("100352".to_owned(), 1900);

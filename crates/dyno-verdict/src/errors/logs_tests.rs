@@ -50,14 +50,12 @@ fn time_outside_the_events_of_a_log_is_doubted() {
     (drive.warmup, drive.ramp_up) = Default::default();
     own.totals.errors = 1;
     check(&run, "work-done", Pass);
-    let own = run.summary.as_mut().unwrap();
-    own.service.mean_ms *= 0.3;
-    own.service.sum_ms *= 0.3;
+    dyno_samples::scale(&mut run.summary.as_mut().unwrap().service, 0.3);
     let found = check(&run, "work-done", Doubt);
     assert_has(&found.evidence, "of their time outside events");
     // Without figures nothing is known.
     let own = run.summary.as_mut().unwrap();
-    (own.service.mean_ms, own.service.sum_ms) = (0.0, 0.0);
+    (own.service.mean_ms, own.service.sum_ms) = (None, None);
     check(&run, "work-done", Pass);
 }
 
