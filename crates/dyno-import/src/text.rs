@@ -61,21 +61,6 @@ impl Line {
     }
 }
 
-/// The fewest lines of a text with each line twice: fewer may repeat by chance.
-const DOUBLED_MIN: usize = 8;
-
-/// Each line once, if all lines occur twice in succession, as when a shell prints them twice; and
-/// whether they do. The last one may be cut off.
-pub(crate) fn undoubled(lines: Vec<Line>) -> (Vec<Line>, bool) {
-    let mut pairs = lines.chunks_exact(2);
-    let texts = lines.iter().filter(|line| !line.text.is_empty()).count();
-    let doubled = texts >= DOUBLED_MIN && pairs.all(|pair| pair[0].text == pair[1].text);
-    match doubled {
-        true => (lines.into_iter().step_by(2).collect(), true),
-        false => (lines, false),
-    }
-}
-
 /// The lines of a text, including empty ones.
 pub(crate) fn lines(text: &str) -> Vec<Line> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -31,7 +31,7 @@ pub(crate) fn row(line: &str) -> Option<(f64, u64)> {
 
 /// A log that consists only of a latency histogram as CSV.
 pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
-    let (lines, _) = text::undoubled(text::lines(log.text));
+    let lines = text::lines(log.text);
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     let (rows, bad) = csv(&texts)?;
     let mut draft = Draft {

@@ -35,19 +35,11 @@ pub(crate) fn read(log: &Log<'_>) -> Read {
         };
     }
     let mut reader = Reader::new(log.name);
-    let (lines, doubled) = text::undoubled(text::lines(log.text));
-    for line in lines {
+    for line in text::lines(log.text) {
         reader.take(&line);
     }
-    let mut read = reader.finish();
-    for draft in read.drafts.iter_mut().filter(|_| doubled) {
-        draft.warnings.insert(0, (None, DOUBLED.to_owned()));
-    }
-    read
+    reader.finish()
 }
-
-/// The warning about a log with each line twice.
-const DOUBLED: &str = "each line occurs twice in succession; one of each pair is read";
 
 /// The destination of statistics lines.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -152,7 +152,7 @@ fn prefixes_of_lines_and_doubled_lines() {
         .collect();
     let imported = read(Tool::Sysbench, &twice);
     assert_eq!(imported.runs[0].intervals.len(), 12);
-    assert_eq!(warns(&imported, "each line occurs twice"), 1);
+    assert_eq!(warns(&imported, "each line of the log occurs twice"), 1);
     assert_eq!(warns(&imported, "second report of the same time"), 0);
     // A whole log with its command line is the same run.
     let doubled = |text: &str| -> String {

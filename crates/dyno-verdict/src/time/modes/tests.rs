@@ -58,7 +58,7 @@ fn half_of_the_events_that_are_slower_are_named_with_their_share() {
     assert_eq!(found.outcome, Doubt);
     for part in [
         "The events have two modes",
-        "50 % take about 0.3",
+        "50 % take about 301 µs",
         "50 % about 20",
     ] {
         assert_has(&found.evidence, part);
