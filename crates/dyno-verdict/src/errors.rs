@@ -56,15 +56,15 @@ pub(crate) fn is_locked(view: &View) -> bool {
     codes.is_some_and(|codes| locked::cause(view, codes).is_some())
 }
 
+fn counted(codes: &ErrorsByCode) -> u64 {
+    let counts = codes.values().map(|error| error.count);
+    counts.fold(0, u64::saturating_add)
+}
+
 fn errors(view: &View) -> CheckResult {
     let totals = view.totals();
     let codes = view.summary().map(|summary| &summary.errors);
-    let seen: u64 = codes.map_or(0, |codes| {
-        codes
-            .values()
-            .fold(0, |sum, error| error.count.saturating_add(sum))
-    });
-    let errors = totals.errors.max(seen);
+    let errors = totals.errors.max(codes.map_or(0, counted));
     let not_done = not_done(view);
     let attempts = view.attempts(&totals, errors);
     let cause = codes.and_then(|codes| locked::cause(view, codes));

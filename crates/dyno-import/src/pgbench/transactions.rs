@@ -150,7 +150,7 @@ impl Transactions {
 }
 
 /// Whether the numbers of each client ascend, so that none occurs twice. Version 9.5 gives skipped
-/// transactions no number of their own.
+/// transactions no number.
 pub(super) fn is_numbered(all: &[Transaction]) -> bool {
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     let mut done = all.iter().filter(|one| one.end == End::Done);

@@ -33,11 +33,12 @@ pub(super) const DURABILITY: Check = Check {
     number: 38,
     name: "durability",
     title: "What a commit guarantees, and whether there were commits",
-    rule: "The class is reported for every run that commits writes. Doubt if a crash may damage the database or empty its \
-           tables, the log was synced {1} times as often as the disks wrote, writes were not \
-           committed, or {0} % of the transactions were rolled back, as a whole or to a savepoint. \
-           Not checked if settings promise durable commits but no table could be examined, or if \
-           nothing else is in doubt but statements attached another SQLite file.",
+    rule: "The class is reported for every run that commits writes. Doubt if a crash may damage \
+           the database or empty its tables, the log was synced {1} times as often as the disks \
+           wrote, writes were not committed, or {0} % of the transactions were rolled back, as a \
+           whole or to a savepoint. Not checked if settings promise durable commits but no table \
+           could be examined, or if nothing else is in doubt but statements attached another \
+           SQLite file.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };

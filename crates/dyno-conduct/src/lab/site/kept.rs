@@ -14,7 +14,7 @@ use dyno_core::{Target, redact};
 use dyno_server::Online;
 
 /// Statements by the URL of their server, without its password.
-type Kept = BTreeMap<String, Vec<String>>;
+type UndoByServer = BTreeMap<String, Vec<String>>;
 
 /// Keeps the statements that undo changes on a server, before they are made.
 ///
@@ -72,18 +72,18 @@ fn file(results: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn read(results: &Path) -> Result<Kept> {
+fn read(results: &Path) -> Result<UndoByServer> {
     let file = file(results, "-undo");
     let cannot = || format!("cannot read {}", file.display());
     match fs::read_to_string(&file) {
         Ok(text) => serde_json::from_str(&text).with_context(cannot),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Kept::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(UndoByServer::new()),
         Err(error) => Err(error).with_context(cannot),
     }
 }
 
 /// Replaces the file as a whole, so that a kill leaves the old one or the new one.
-fn write(results: &Path, kept: &Kept) -> Result<()> {
+fn write(results: &Path, kept: &UndoByServer) -> Result<()> {
     let (file, new) = (file(results, "-undo"), file(results, "-undo.new"));
     let replace = || -> Result<()> {
         if kept.is_empty() {
