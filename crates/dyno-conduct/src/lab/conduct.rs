@@ -47,7 +47,7 @@ pub enum LabEnd {
     Early {
         /// Number of finished trials.
         done: usize,
-        /// Whether the user ended it during a trial, or the error that ended it.
+        /// Whether the user ended it, or the error that ended it.
         interrupted: Result<bool>,
     },
 }
@@ -146,7 +146,7 @@ impl<C: Caller> Running<'_, C> {
         let (mut failures, mut block) = (0, None);
         while let Some(next) = schedule.next() {
             if self.is_stopped() {
-                break;
+                return Ok(true);
             }
             let own = lab.trials.trials[next.trial].block;
             if block.replace(own) != Some(own) && self.is_spent() {
