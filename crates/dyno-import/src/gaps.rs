@@ -2,8 +2,8 @@
 //! allows nothing else.
 
 use dyno_core::record::NotObserved;
-use dyno_core::summary::IntervalSummary;
-use dyno_core::unknown::{KINDS_UNKNOWN, OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN};
+use dyno_core::summary::{IntervalSummary, Rates};
+use dyno_core::unknown::{self, KINDS_UNKNOWN, OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN, Of};
 
 use crate::summary;
 use crate::sysbench::model::{Draft, Point};
@@ -130,7 +130,7 @@ fn of_statements(draft: &Draft, gaps: &mut Gaps) {
     };
     let some = report.statements().is_some();
     gaps.add(
-        draft.kind.is_none_or(|kind| kind == "oltp") && report.errors.is_none(),
+        report.errors.is_none(),
         "errors",
         "the statistics do not show the number of ignored errors",
     );
@@ -179,6 +179,17 @@ fn of_intervals(draft: &Draft, gaps: &mut Gaps) {
         "intervals.percentiles",
         "the intermediate reports contain no latency",
     );
+}
+
+/// Rates of what the log does not count are unknown.
+pub(crate) fn forget_unknown_rates(rates: &mut Rates, gaps: &[NotObserved]) {
+    let unknown = unknown::counters(gaps, Of::Run);
+    if unknown.contains(&"other") {
+        rates.queries_per_s = None;
+    }
+    if unknown.contains(&"errors") {
+        (rates.errors_per_s, rates.reconnects_per_s) = (None, None);
+    }
 }
 
 /// Values missing in a log, with the reasons.

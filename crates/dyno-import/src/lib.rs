@@ -296,6 +296,7 @@ pub fn import(
         let of_run: Vec<Warning> = own.filter_map(Whole::doubled).chain(said).collect();
         let of_run = warnings::once(of_run);
         if let Some(summary) = &mut found.run.summary {
+            gaps::forget_unknown_rates(&mut summary.rates, &found.run.not_observed);
             summary.warnings = of_run.iter().map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
         }

@@ -56,6 +56,22 @@ pub(crate) fn is_locked(view: &View) -> bool {
     codes.is_some_and(|codes| locked::cause(view, codes).is_some())
 }
 
+/// The retries and reconnects, as far as they are counted.
+fn repeated(view: &View) -> String {
+    let totals = view.totals();
+    let rates = view.summary().map(|summary| summary.rates);
+    let retries = view.run.not_observed("counters.retries").is_none();
+    let reconnects = rates.is_none_or(|rates| rates.reconnects_per_s.is_some());
+    [
+        (retries, totals.retries, "retries"),
+        (reconnects, totals.reconnects, "reconnects"),
+    ]
+    .into_iter()
+    .filter(|(known, ..)| *known)
+    .map(|(_, count, of)| format!(", {} {of}", text::count(count)))
+    .collect()
+}
+
 fn counted(codes: &ErrorsByCode) -> u64 {
     let counts = codes.values().map(|error| error.count);
     counts.fold(0, u64::saturating_add)
@@ -101,12 +117,11 @@ fn errors(view: &View) -> CheckResult {
     CheckResult::of(
         outcome,
         format!(
-            "{} in {} attempts ({} %), {} retries, {} reconnects{named}.{left}{refused}",
+            "{} in {} attempts ({} %){}{named}.{left}{refused}",
             text::counted(errors, "error"),
             text::count(attempts),
             text::plain(share),
-            text::count(totals.retries),
-            text::count(totals.reconnects)
+            repeated(view)
         ),
         match cause {
             Some(_) => locked::ADVICE,

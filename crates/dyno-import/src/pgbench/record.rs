@@ -328,8 +328,9 @@ fn facts(output: &Output) -> Vec<Fact> {
         let fact = |figure: String| Fact::new(name, figure, "pgbench's report");
         facts.extend(figure.map(fact));
     }
-    if let (Some(processed), Some(tps)) = (output.processed, output.tps.filter(|tps| *tps > 0.0)) {
-        // The rate excludes the time to connect, which the duration includes.
+    let rate = output.tps_with_connecting.or(output.tps);
+    if let (Some(processed), Some(tps)) = (output.processed, rate.filter(|tps| *tps > 0.0)) {
+        // The rate of newer versions excludes the time to connect, which the duration includes.
         let connecting_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
         let implied = format!("{:.3}", processed as f64 / tps + connecting_s);
         let source = "a count divided by its rate, and the time to connect";

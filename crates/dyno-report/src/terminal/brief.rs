@@ -131,11 +131,11 @@ fn figures(run: &RunSummary, page: &mut Page) {
     if let Some(queries) = run.rates.queries_per_s.filter(|queries| *queries > 0.0) {
         rates.push((Ink::Strong, format!("{} q/s", rate(queries))));
     }
-    rates.extend(run.open_loop.as_ref().map(|open| {
-        let behind = open.achieved_per_s < open.offered_per_s * 0.99 && open.backlog != Some(0);
+    rates.extend(run.open_loop.as_ref().and_then(|open| {
+        let backlog = open.backlog?;
+        let behind = open.achieved_per_s < open.offered_per_s * 0.99 && backlog > 0;
         let ink = if behind { Ink::Warning } else { Ink::Plain };
-        let waiting = open.backlog.map_or("–".to_owned(), thousands);
-        (ink, format!("{waiting} waiting at the end"))
+        Some((ink, format!("{} waiting at the end", thousands(backlog))))
     }));
     rates.extend(error_count(run));
     page.items("", &rates);

@@ -98,7 +98,10 @@ pub(super) fn table(label: &str, rows: &[(&str, &LatencySummary)], page: &mut Pa
 }
 
 fn lacks_samples(summary: &LatencySummary) -> bool {
-    summary.count > 0 && summary.percentiles.iter().any(|p| p.value_ms.is_none())
+    summary.percentiles.iter().any(|p| {
+        let beyond = summary.count as f64 * p.percent.min(100.0 - p.percent) / 100.0;
+        p.value_ms.is_none() && summary.count > 0 && beyond < SAMPLES_BEYOND_MIN
+    })
 }
 
 /// The distributions over a common axis.
