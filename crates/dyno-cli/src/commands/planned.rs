@@ -148,12 +148,14 @@ fn complete(
         loaded = loaded.with_sessions(PREPARE_SESSIONS);
     }
     let options = loaded.job.all_options(&own);
-    loaded
-        .check_options(&options)
-        .map_err(|error| match error.is_usage() {
+    // A cleanup also drops what other options created, for example with `--schemas 0`.
+    if steps.command != "cleanup" {
+        let checked = loaded.check_options(&options);
+        checked.map_err(|error| match error.is_usage() {
             true => refused(&error),
             false => error.into(),
         })?;
+    }
     let record = record_plan(&parsed)?;
     let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet());
     let plan = plan.map_err(|error| match error.to_string().starts_with("--") {
