@@ -119,11 +119,19 @@ pub fn execute(
 /// The commands that use tables which `prepare` creates.
 const USE_TABLES: [&str; 5] = ["run", "check", "warmup", "prewarm", "cleanup"];
 
+/// Whether a run with this option creates the tables itself, as phases of `many_tables` do.
+fn creates_tables((name, value): &(String, OptionValue)) -> bool {
+    let creating = |text: &str| matches!(text, "create" | "all");
+    name == "phase" && matches!(value, OptionValue::Text(text) if creating(text))
+}
+
 /// The SQLite file of a command's tables and its target, if the file does not exist: connecting
 /// would leave an empty database there. Scripts without `prepare` may create what they need.
 fn missing_file(command: &Command) -> Option<(&Path, &Target)> {
     let mut before = command.plan.phases.iter().flat_map(|phase| &phase.before);
-    let creates = command.shaping.temporary || before.any(|name| name == "prepare");
+    let creates = command.shaping.temporary
+        || before.any(|name| name == "prepare")
+        || command.plan.options.iter().any(creates_tables);
     let uses = USE_TABLES.contains(&command.name.as_str())
         && hints::is_prepared(&command.loaded.description);
     let target = command.loaded.job.target.as_ref()?;
