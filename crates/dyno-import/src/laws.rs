@@ -265,8 +265,9 @@ fn length(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     }
 }
 
-/// The number of threads, if there are several and their spread covers the same events as the rest of the report. Without
-/// an event sysbench prints uninitialised memory, and a forced shutdown adds events in progress.
+/// The number of threads, if there are several and their spread covers the same events as the rest
+/// of the report. Without an event sysbench prints uninitialised memory, and a forced shutdown adds
+/// events in progress.
 fn spread_threads(draft: &Draft, report: &Report) -> Option<f64> {
     let whole = report.unfinished.is_none() && report.events().is_some_and(|events| events > 0);
     let threads = draft.threads.filter(|threads| *threads > 1 && whole)?;
