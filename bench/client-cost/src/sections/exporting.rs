@@ -224,7 +224,7 @@ fn number(value: &Value) -> Result<f64> {
         .with_context(|| format!("{value} is no number"))
 }
 
-/// Stands in for Prometheus and an OTLP receiver, and accepts anything.
+/// Replaces Prometheus and an OTLP receiver: it accepts every request.
 struct Takers {
     /// The port to scrape, which is free until a run listens on it.
     scraped: u16,

@@ -8,7 +8,7 @@ use dyno_lab::file::Topology;
 use dyno_lab::{Cell, Experiment};
 use dyno_server::{Home, Kind, Online, ProxyOptions};
 
-use super::beside::KEYS;
+use super::capture::KEYS;
 use super::host;
 use super::server::settings;
 use crate::search::promise;

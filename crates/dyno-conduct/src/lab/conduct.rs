@@ -12,7 +12,7 @@ use dyno_lab::{Cell, Next, Outcome, Progress, Schedule};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step};
 
-use super::beside::Beside;
+use super::capture::Capture;
 use super::search::search;
 use super::site::{Site, since};
 use super::there::Mode;
@@ -245,9 +245,9 @@ impl<C: Caller> Running<'_, C> {
         trial.plan.record.trial = Some(identity.to_owned());
         let (label, pace) = (&lab.planned[next.trial].label, self.pace);
         caller.event(LabEvent::Measuring { label, pace });
-        let beside = self.site.beside(cell)?;
+        let capture = self.site.capture(cell)?;
         let executed = caller.execute(trial, options, &stop);
-        let captured = beside.map(Beside::end);
+        let captured = capture.map(Capture::end);
         if self.site.has_died() {
             bail!("the server ended while it was loaded");
         }

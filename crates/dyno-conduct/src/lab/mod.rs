@@ -2,8 +2,8 @@
 //! they are conducted, and what they measured.
 
 pub mod attempts;
-mod beside;
 mod caller;
+mod capture;
 pub mod checks;
 mod conduct;
 mod definition;

@@ -9,7 +9,7 @@ use dyno_lab::{Cell, Effective};
 use dyno_server::{Online, Server};
 
 use super::super::Caller;
-use super::super::beside::{Beside, Places};
+use super::super::capture::{Capture, Places};
 use super::super::server::{file_word, library};
 use super::Site;
 
@@ -32,7 +32,7 @@ impl<C: Caller> Site<'_, C> {
     ///
     /// # Errors
     /// It does not run.
-    pub(in crate::lab) fn beside(&self, cell: &Cell) -> Result<Option<Beside>> {
+    pub(in crate::lab) fn capture(&self, cell: &Cell) -> Result<Option<Capture>> {
         let own = self.up.as_ref();
         let server = own.and_then(|up| self.images.get(&up.image));
         let (out, data) = match server {
@@ -49,7 +49,7 @@ impl<C: Caller> Site<'_, C> {
             port: server.map_or(0, Server::port),
             url: url.or(cell.effective.server.url.as_deref()),
         };
-        Beside::start(&cell.effective, &places)
+        Capture::start(&cell.effective, &places)
     }
 
     /// The TCP URL with the proxy's port.

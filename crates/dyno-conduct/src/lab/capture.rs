@@ -18,7 +18,7 @@ const EXECUTED: [&str; 2] = [
 ];
 
 /// A command that runs during the load of a trial.
-pub(super) struct Beside {
+pub(super) struct Capture {
     commands: Vec<Companion>,
     /// The output file, and its size at the start.
     file: Option<(PathBuf, u64)>,
@@ -41,7 +41,7 @@ pub(super) struct Places<'a> {
     pub url: Option<&'a str>,
 }
 
-impl Beside {
+impl Capture {
     /// Starts the trial's command, if it has one.
     ///
     /// # Errors
