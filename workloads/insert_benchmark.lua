@@ -331,7 +331,7 @@ function dyno.callbacks.phases()
    opt = sysbench.opt
    bench.check_options()
    if opt.events > 0 then
-      error("--events does not apply: --rows and --write_rows set the length of write steps, " ..
+      error("--events does not apply: --rows and --write-rows set the length of write steps, " ..
          "and --time that of query steps", 0)
    end
    if opt.step ~= "" then

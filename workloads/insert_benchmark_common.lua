@@ -68,9 +68,9 @@ local function check_server()
    local opt = sysbench.opt
    local server = sysbench.sql.driver():name()
    if server == "sqlite" and opt.num_partitions > 0 then
-      error("--num_partitions: SQLite has no partitions; leave the option out", 0)
+      error("--num-partitions: SQLite has no partitions; leave the option out", 0)
    elseif server ~= "mysql" and opt.settle_reset_binlog then
-      error("--settle_reset_binlog: only MySQL and MariaDB have binary logs; leave the option out",
+      error("--settle-reset-binlog: only MySQL and MariaDB have binary logs; leave the option out",
          0)
    end
 end
@@ -86,7 +86,7 @@ function bench.check_options()
    whole("htap_transaction_seconds", 0, 1e6)
    whole("num_partitions", 0, 1000)
    if opt.num_partitions > bench.table_rows() then
-      error(("--num_partitions: a table of %d rows cannot have %d partitions"):format(
+      error(("--num-partitions: a table of %d rows cannot have %d partitions"):format(
          bench.table_rows(), opt.num_partitions), 0)
    end
    one_of("variant", {"2026", "2023"})
@@ -156,7 +156,7 @@ function bench.step(name)
    end
    local ranges = step.kind == "query" and not step.points
    if opt.num_secondary_indexes == 0 and (ranges or step.kind == "index") then
-      error(("--num_secondary_indexes=0: the step %s needs indexes; the steps i0, i1, i2 and qp " ..
+      error(("--num-secondary-indexes=0: the step %s needs indexes; the steps i0, i1, i2 and qp " ..
          "do not"):format(name), 0)
    end
    if opt.rows_per_commit > 0 then

@@ -20,7 +20,7 @@ function plans.must_keep_snapshots(con)
    elseif family == "sqlite" then
       local mode = con:query_row("PRAGMA journal_mode")
       if mode ~= "wal" then
-         error(("--htap_transaction_seconds: with SQLite's journal_mode %s a reader keeps all " ..
+         error(("--htap-transaction-seconds: with SQLite's journal_mode %s a reader keeps all " ..
             "writers out; leave it at wal"):format(mode), 0)
       end
    end
@@ -83,7 +83,7 @@ local by_key = {
 local ADVICE = "The step would measure something else. Are the indexes there (step x)? " ..
    "Statistics, on PostgreSQL VACUUM, are made by the rest before the first query step. Tables " ..
    "and partitions of about a thousand rows and less may be read as a whole. " ..
-   "--check_plans=off measures all the same."
+   "--check-plans=off measures all the same."
 
 local function refuse(name, wanted, text)
    error(("the plan of the query %s is not %s:\n%s\n%s"):format(name, wanted, text, ADVICE), 0)
@@ -95,12 +95,12 @@ local function check_indexes(con, step, number)
    for place, index in ipairs(bench.all_indexes()) do
       local found = bench.has_index(con, number, index)
       if found and place > wanted then
-         error(("pi%d has the index %s, but should not with --num_secondary_indexes=%d: the " ..
-            "result would name a wrong number of indexes. --check_plans=off measures anyway.")
+         error(("pi%d has the index %s, but should not with --num-secondary-indexes=%d: the " ..
+            "result would name a wrong number of indexes. --check-plans=off measures anyway.")
             :format(number, index[1], wanted), 0)
       elseif not found and place <= wanted and not step.points then
          error(("pi%d has no index %s: create it with the step x, or give the number of indexes " ..
-            "as --num_secondary_indexes"):format(number, index[1]), 0)
+            "as --num-secondary-indexes"):format(number, index[1]), 0)
       end
    end
 end

@@ -186,7 +186,7 @@ local function clean_up(con, did)
       if flushed then
          did[#did + 1] = flushed
       elseif opt.settle_flush == "on" then
-         error("--settle_flush=on: InnoDB's flushing cannot be set: " .. why, 0)
+         error("--settle-flush=on: InnoDB's flushing cannot be set: " .. why, 0)
       else
          print("note: InnoDB does not flush more during the rest: the privilege is missing: " ..
             why)

@@ -295,7 +295,7 @@ function graph.must_fit(con, sizes)
    elseif not tonumber(first) then
       return false
    end
-   local text = "--startid %s --maxid %s --link_types %s --profile %s"
+   local text = "--startid %s --maxid %s --link-types %s --profile %s"
    local found = text:format(first, max, types, profile)
    local asked = text:format(("%.0f"):format(sizes.first), ("%.0f"):format(sizes.last + 1),
       ("%.0f"):format(sizes.types), sysbench.opt.profile)

@@ -13,7 +13,7 @@ sysbench.cmdline.options = {
             "empty: from 100 up to all", ""},
    stop_after = {"Create or drop no further schema after this many seconds; 0 for no limit", 0},
    active = {"Number of tables to touch, spread over as many schemas as possible; 0: all, or as " ..
-             "--active_schemas and --active_tables say", 0},
+             "--active-schemas and --active-tables say", 0},
    active_schemas = {"Number of schemas to touch; 0 for all", 0},
    active_tables = {"Number of tables to touch in each schema; 0 for all", 0},
    skew = {"Distribution of the touches: uniform; 80_20: a fifth of the schemas gets 80 " ..
@@ -41,7 +41,7 @@ sysbench.cmdline.options = {
 local function prefix()
    local text = sysbench.opt.schema_prefix
    if not text:match("^[a-z][a-z0-9_]*$") or #text > 40 then
-      error(("--schema_prefix must be of a to z, 0 to 9 and _, a letter first, at most 40, not " ..
+      error(("--schema-prefix must be of a to z, 0 to 9 and _, a letter first, at most 40, not " ..
          "'%s'"):format(text), 0)
    end
    return text
@@ -89,7 +89,7 @@ local function choose_active(sizes)
    local active = dyno.option.whole("active", 0, TABLES_MAX)
    if active > 0 then
       if opt.active_schemas > 0 or opt.active_tables > 0 then
-         error("--active cannot be used with --active_schemas or --active_tables", 0)
+         error("--active cannot be used with --active-schemas or --active-tables", 0)
       end
       sizes.active_schemas, sizes.active_tables = many.must_spread(sizes, active, "--active")
       sizes.active = active
@@ -124,13 +124,13 @@ function many.sizes()
    sizes.touchers = whole("touchers", 0, 100000)
    local rate = sysbench.opt.touch_rate
    if rate < 0 or (rate > 0 and sizes.touchers == 0) then
-      error("--touch_rate needs --touchers, and must be at least 0", 0)
+      error("--touch-rate needs --touchers, and must be at least 0", 0)
    elseif sizes.touchers > 0 and sizes.keep == 0 then
       error("--touchers need schemas to --keep", 0)
    end
    sizes.stop_after = dyno.option.number("stop_after", 0, 31536000)
    if sizes.stop_after > 0 and sysbench.opt.order == "shuffled" then
-      error("--stop_after needs --order schema, so that each created schema is complete", 0)
+      error("--stop-after needs --order schema, so that each created schema is complete", 0)
    end
    sizes.churn_every = dyno.option.number("churn_every", 0, 86400)
    one_of("skew", {"uniform", "80_20", "zipf"})
@@ -145,12 +145,12 @@ end
 function many.reduce(sizes, schemas)
    for _, name in ipairs {"active_schemas", "keep"} do
       if sysbench.opt[name] > schemas then
-         error(("--%s %d: only %d of %d schemas were created, because of --stop_after"):format(name,
+         error(("--%s %d: only %d of %d schemas were created, because of --stop-after"):format(name,
             sysbench.opt[name], schemas, sizes.schemas), 0)
       end
    end
    if sysbench.opt.active > schemas * sizes.tables then
-      error(("--active %d: only %d tables were created, because of --stop_after"):format(
+      error(("--active %d: only %d tables were created, because of --stop-after"):format(
          sysbench.opt.active, schemas * sizes.tables), 0)
    end
    sizes.schemas = schemas

@@ -37,12 +37,12 @@ local function rungs(sizes)
    local opt, list = sysbench.opt, {}
    if opt.active > 0 or opt.active_schemas > 0 or opt.active_tables > 0 then
       error("--phase ladder takes its active tables from --rungs, not from --active, " ..
-         "--active_schemas and --active_tables", 0)
+         "--active-schemas and --active-tables", 0)
    end
    for _, active in ipairs(opt.rungs == "" and usual_rungs(sizes) or asked_rungs(opt.rungs)) do
       if active > sizes.schemas * sizes.tables and sizes.schemas < opt.schemas then
          error(("--rungs: %d active tables are more than the %d that were made, because of " ..
-            "--stop_after"):format(active, sizes.schemas * sizes.tables), 0)
+            "--stop-after"):format(active, sizes.schemas * sizes.tables), 0)
       end
       many.must_spread(sizes, active, "--rungs")
       list[#list + 1] = {
@@ -59,7 +59,7 @@ local function refuse(asked)
    if opt.touchers > 0 and asked ~= "drop" and asked ~= "all" then
       error("--touchers is for --phase drop or all", 0)
    elseif opt.churn_every > 0 and (asked == "create" or asked == "drop") then
-      error("--churn_every is for --phase touch, ladder or all", 0)
+      error("--churn-every is for --phase touch, ladder or all", 0)
    elseif opt.rungs ~= "" and asked ~= "ladder" then
       error("--rungs is for --phase ladder", 0)
    elseif opt.events > 0 and asked ~= "touch" and asked ~= "ladder" then

@@ -24,7 +24,7 @@ function state.create(con, sizes)
    if many.is_database(con) and many.count(con, sizes, what) > 0 then
       con:query("DROP TABLE many_tables_settings")
       error(("there are %s named %s1 and so on that are not this workload's: give another " ..
-         "--schema_prefix, or drop them"):format(what, sizes.prefix), 0)
+         "--schema-prefix, or drop them"):format(what, sizes.prefix), 0)
    end
    local suffices, why = pcall(space.must_suffice, con, sizes)
    if not suffices then
@@ -67,7 +67,7 @@ function state.must_fit(con, sizes)
       error("the tables are not completely created: dyno cleanup many_tables, then dyno prepare " ..
          "many_tables", 0)
    end
-   local text = "--schemas %d --tables %d --schema_prefix %s"
+   local text = "--schemas %d --tables %d --schema-prefix %s"
    local asked = text:format(sizes.schemas, sizes.tables, sizes.prefix)
    local found = made and text:format(made.asked, made.tables, made.prefix)
    local there = made and text:format(made.schemas, made.tables, made.prefix)
@@ -144,7 +144,7 @@ function state.check(con, sizes)
       conditions:skip("rows: not compared, because the last run did not count them at its end")
    end
    if made.schemas < made.asked then
-      print(("%d of %d schemas were made, because of --stop_after"):format(made.schemas,
+      print(("%d of %d schemas were made, because of --stop-after"):format(made.schemas,
          made.asked))
    end
    print(("counting the tables in the catalogue took %.3f s"):format(took))

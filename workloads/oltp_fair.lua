@@ -95,7 +95,7 @@ local LEVELS = {read_committed = "READ COMMITTED", repeatable_read = "REPEATABLE
 local function size()
    local rows = dyno.option.whole("table_size", 2 * RANGE, 2000000000)
    if rows % 2 ~= 0 then
-      error(("--table_size must be even, not %d: each kind of change uses half of the ids")
+      error(("--table-size must be even, not %d: each kind of change uses half of the ids")
          :format(rows), 0)
    end
    return dyno.option.whole("tables", 1, 100000), rows
@@ -114,9 +114,9 @@ end
 local function keys()
    local opt, kind = sysbench.opt, dyno.option.one_of("keys", {"uniform", "zipfian", "gaussian"})
    if kind == "gaussian" and not (opt.gaussian_parameter >= 2) then
-      error("--gaussian_parameter must be 2 or more", 0)
+      error("--gaussian-parameter must be 2 or more", 0)
    elseif kind == "zipfian" and not (opt.zipf_exponent > 0) then
-      error("--zipf_exponent must be above 0", 0)
+      error("--zipf-exponent must be above 0", 0)
    end
    return kind
 end
@@ -252,7 +252,7 @@ local function must_be_loaded(con, number, rows)
    local indexes = con:query_row(dyno.render(con, templates.indexed[1], {n = number}))
    local high = con:query_row("SELECT MAX(id) FROM fair" .. number)
    if indexes ~= "0" and high and tonumber(high) ~= rows then
-      error(("fair%d has ids up to %s, not %d: give the --table_size that it was prepared with")
+      error(("fair%d has ids up to %s, not %d: give the --table-size that it was prepared with")
          :format(number, high, rows), 0)
    end
    local ends = {}

@@ -17,7 +17,7 @@ sysbench.cmdline.commands.prepare = {
 function prepare_statements()
    local opt = sysbench.opt
    if opt.auto_inc and opt.secondary and drv:name() == "sqlite" then
-      error("SQLite numbers the rows of a primary key only: use --secondary=off or --auto_inc=off")
+      error("SQLite numbers the rows of a primary key only: use --secondary=off or --auto-inc=off")
    end
 end
 

@@ -138,7 +138,7 @@ local function keys()
    local parameter = sysbench.opt.keys_parameter
    local fits = kind == "gaussian" and parameter >= 2 or kind ~= "gaussian" and parameter > 0
    if kind ~= "uniform" and not fits then
-      error(("--keys_parameter must be %s for --keys %s, not %g"):format(
+      error(("--keys-parameter must be %s for --keys %s, not %g"):format(
          kind == "gaussian" and "2 or more" or "above 0", kind, parameter), 0)
    end
    return kind

@@ -35,7 +35,7 @@ local function partitions(family)
    if count > 0 and family == "sqlite" then
       error("--partitions: SQLite has none", 0)
    elseif count > 0 and family == "mysql" and sysbench.opt.foreign_keys then
-      error("--partitions and --foreign_keys exclude each other on MySQL and MariaDB", 0)
+      error("--partitions and --foreign-keys exclude each other on MySQL and MariaDB", 0)
    end
    return count
 end

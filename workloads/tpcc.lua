@@ -161,7 +161,7 @@ end
 local function sizes_checked()
    local opt, checked = sysbench.opt, tpcc.sizes()
    if opt.profile == "reference" and opt.home_binding ~= "none" then
-      error("--profile reference has no home warehouses: leave --home_binding out", 0)
+      error("--profile reference has no home warehouses: leave --home-binding out", 0)
    end
    return checked
 end

@@ -15,6 +15,7 @@ mod run_stalls;
 
 use std::fmt;
 
+use dyno_core::catalogue::names;
 use dyno_core::record::{Event, EventKind, RunRecord};
 pub use dyno_stats::stalls::STALL_SHARE;
 pub use run_stalls::{RunStalls, of_run};
@@ -122,14 +123,16 @@ pub struct Shortest {
 }
 
 impl Shortest {
-    /// The shortest event in the summary of a run, or the mean if that is unknown, or 0 if both are
-    /// unknown.
+    /// The shortest event in the summary of a run, else the mean, else the lowest latency of an
+    /// interval, and 0 if all are unknown.
     pub fn of(run: &RunRecord) -> Self {
-        let Some(summary) = run.summary.as_ref().filter(|one| one.service.count > 0) else {
+        let Some(summary) = &run.summary else {
             return Self::default();
         };
-        let service = &summary.service;
-        let event_s = service.min_ms.or(service.mean_ms).unwrap_or(0.0).max(0.0) / 1e3;
+        let service = Some(&summary.service).filter(|service| service.count > 0);
+        let whole_ms = service.and_then(|service| service.min_ms.or(service.mean_ms));
+        let event_ms = whole_ms.or_else(|| lowest_ms(run)).unwrap_or(0.0);
+        let event_s = event_ms.max(0.0) / 1e3;
         let events = summary.totals.events.max(1) as f64;
         let statements = (summary.totals.queries() as f64 / events).max(1.0);
         Self {
@@ -137,6 +140,18 @@ impl Shortest {
             statement_s: event_s / statements,
         }
     }
+}
+
+/// The lowest latency of the intervals: a percentile, or a mean that another tool printed.
+fn lowest_ms(run: &RunRecord) -> Option<f64> {
+    let all = run
+        .intervals
+        .iter()
+        .flat_map(|interval| &interval.percentiles);
+    let percentiles = all.filter_map(|percentile| percentile.value_ms);
+    let means = run.series(names::IMPORT_LATENCY_MEAN);
+    let means = means.into_iter().flat_map(|series| &series.points);
+    percentiles.chain(means.map(|(_, ms)| *ms)).reduce(f64::min)
 }
 
 /// Why stalls cannot be determined.

@@ -2,6 +2,7 @@
 //! `not_observed` names them, and the results file, JSON and CSV omit them.
 
 use crate::record::NotObserved;
+use crate::summary::RunSummary;
 
 /// What a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,14 @@ pub fn counters(gaps: &[NotObserved], of: Of) -> Vec<&'static str> {
 /// Whether the length of the run is known.
 pub fn has_length(gaps: &[NotObserved]) -> bool {
     gaps.iter().all(|gap| gap.what != LENGTH_UNKNOWN)
+}
+
+/// The length of the run in seconds; `None` if its log lacks it.
+pub fn length_s(run: &RunSummary) -> Option<f64> {
+    let gaps = &run.not_observed;
+    let no_totals = gaps.iter().any(|gap| gap.what == TOTALS_UNKNOWN);
+    let known = has_length(gaps) && !(no_totals && run.measured_s == 0.0);
+    known.then_some(run.measured_s)
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use dyno_core::record::Fact;
 
 use crate::coverage::{self, Coverage};
 use crate::intervals;
-use crate::laws::Broken;
+use crate::laws;
 use crate::limits;
 use crate::runs;
 use crate::sysbench::head;
+use crate::sysbench::laws::Broken;
 use crate::sysbench::model::{Counted, Draft, Report};
 
 /// Relative tolerance between two times. Counts and rates of a few hundred events imply the time
@@ -179,11 +180,9 @@ fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMu
         return;
     };
     let made = counted.count as f64 / time_s;
-    if (made - per_s).abs() > 0.01 + TIME_TOLERANCE * made.max(per_s) {
-        contradict(format!(
-            "{} {name} in {time_s:.1} s are {made:.2} per second, but the report says {per_s:.2}",
-            counted.count
-        ));
+    let room = 0.01 + TIME_TOLERANCE * made.max(per_s);
+    if let Some(text) = laws::other_rate((counted.count, name), time_s, per_s, room) {
+        contradict(text);
     }
 }
 

@@ -2,7 +2,7 @@
 //! counts over the time that lines cover, so a missing line contradicts nothing.
 
 use crate::conservation::{self, Wild};
-use crate::consistency::{TIME_TOLERANCE, is_above};
+use crate::consistency::TIME_TOLERANCE;
 use crate::coverage::{self, Coverage};
 use crate::sysbench::model::{Draft, Point, Report};
 
@@ -34,9 +34,6 @@ pub(crate) fn check(
     }
     if draft.warmup_s.is_some_and(|s| s > 0.0) {
         return;
-    }
-    if own {
-        latencies(draft, report, contradict);
     }
     if coverage::is_comparable(draft) {
         let rates_reported = rates(draft, report, coverage, warn, contradict);
@@ -131,33 +128,6 @@ fn mix(draft: &Draft, contradict: &mut impl FnMut(String)) {
              make {:.2}",
             all / lines,
             parts / lines
-        ));
-    }
-}
-
-/// No interval has a percentile above the run's maximum.
-fn latencies(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
-    let checkpoints = draft.checkpoints.iter().map(|(_, report)| report.max_ms);
-    let reports = checkpoints.chain([report.max_ms]);
-    let Some(max_ms) = reports
-        .collect::<Option<Vec<f64>>>()
-        .and_then(|all| all.into_iter().reduce(f64::max))
-    else {
-        return;
-    };
-    let all = draft.points.iter().flat_map(|point| {
-        let latencies = point.latencies.iter();
-        latencies.map(|latency| (point.at_s, latency))
-    });
-    let highest = all.max_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
-    if let Some((at_s, latency)) = highest.filter(|(_, latency)| is_above(latency.ms, max_ms)) {
-        let which = latency
-            .percent
-            .map_or("a".to_owned(), |percent| format!("the {percent}th"));
-        contradict(format!(
-            "{which} percentile of the latencies at {at_s:.0} s, {:.2} ms, is above the run's \
-             maximum, {max_ms:.2} ms",
-            latency.ms
         ));
     }
 }

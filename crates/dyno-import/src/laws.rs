@@ -1,400 +1,341 @@
-//! Laws that the figures of sysbench's report obey, each with the tolerance of the printed digits.
-//! Figures that break one are left out.
+//! Laws that printed figures obey, whichever tool printed them: a rate is a count over a time, events
+//! keep sessions busy (Little's law), and the statistics of one distribution fit each other. The
+//! importers say how precisely their tools print, and what a broken law leaves out.
 
 use std::fmt;
 
-use dyno_core::catalogue::names;
+/// Tools divide the squares of deviations by the number or by one less, and round means first.
+const DEVIATION: f64 = 0.02;
+/// Tools differ by up to so many events in the rank of a percentile.
+const RANKS: f64 = 2.0;
 
-use crate::consistency::{self, TIME_TOLERANCE, is_above};
-use crate::sysbench::model::{Counted, Draft, Report};
-
-/// sysbench subtracts times as unsigned nanoseconds, so a clock that goes back makes a time close
-/// to 2^64 ns; half of it in milliseconds.
-const OVERFLOW_MS: f64 = 9.2e12;
-/// The same of a thread's time in seconds: three years.
-const OVERFLOW_S: f64 = 1e8;
-/// Half of the last digit of latencies and deviations (`%.2f`).
-const ROUNDING: f64 = 0.005;
-/// Half of the last digit of seconds before 1.0, in milliseconds (`%.4fs`): its sums, and in old
-/// versions of 0.4 all latencies.
-const OLD_ROUNDING_MS: f64 = 0.05;
-/// sysbench cuts means to whole nanoseconds.
-const CUT_MS: f64 = 1e-6;
-/// Half of the last digit of a thread's means (`%.4f`).
-const MEAN_ROUNDING: f64 = 0.000_05;
-/// sysbench reads the clock for the total time after the last event; allow for a second clock.
-const CLOCKS: f64 = 0.001;
-/// The same for very short runs, in seconds.
-const CLOCKS_S: f64 = 0.01;
-/// The last value of sysbench's histogram (`sb_histogram.c`: 100 s), in milliseconds, less one
-/// bucket. Longer latencies count as that value.
-const HISTOGRAM_END_MS: f64 = 98_000.0;
-/// Block sizes are printed with at least four digits (`9.7656KiB`).
-const BLOCK_ROUNDING: f64 = 0.001;
-const MIB: f64 = 1_048_576.0;
-
-/// A broken law.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Broken {
-    /// What cannot be, as a sentence without its end.
-    pub(crate) text: String,
-    figures: Vec<Figure>,
+/// What is wrong with a rate that is not `count` events in `time_s`, up to `room` per second.
+pub(crate) fn other_rate(
+    (count, events): (u64, &str),
+    time_s: f64,
+    per_s: f64,
+    room: f64,
+) -> Option<String> {
+    let made = count as f64 / time_s;
+    ((made - per_s).abs() > room).then(|| {
+        format!(
+            "{count} {events} in {time_s:.1} s are {made:.2} per second, but it says {per_s:.2}"
+        )
+    })
 }
 
-/// A figure of the report.
+/// Little's law: the sessions that events of this mean length keep busy at this rate.
+pub(crate) fn busy(per_s: f64, mean_ms: f64) -> f64 {
+    per_s * mean_ms.max(0.0) / 1e3
+}
+
+/// What is wrong with events that keep another number of sessions busy than there are.
+pub(crate) fn busy_sessions(
+    (per_s, events): (f64, &str),
+    mean: &str,
+    busy: f64,
+    (count, sessions): (u32, &str),
+) -> String {
+    format!(
+        "{per_s:.1} {events} per second of {mean} ms each keep {busy:.1} {sessions} busy, but \
+         there were {count}"
+    )
+}
+
+/// A statistic of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Figure {
+pub(crate) enum Statistic {
     Min,
     Mean,
     Max,
-    Sum,
     Percentile(f64),
-    /// The spread of events over threads.
-    Events,
-    /// The spread of the time in events over threads.
-    Times,
-    /// One of [`Report::figures`].
-    Named(&'static str),
+    Deviation,
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Min => f.write_str("the minimum"),
             Self::Mean => f.write_str("the mean"),
             Self::Max => f.write_str("the maximum"),
-            Self::Sum => f.write_str("the sum"),
             Self::Percentile(percent) => write!(f, "the {percent}th percentile"),
-            Self::Events | Self::Times => f.write_str("the deviation"),
-            Self::Named(name) => f.write_str(name),
+            Self::Deviation => f.write_str("the deviation"),
         }
     }
 }
 
-impl Broken {
-    pub(crate) fn new<const N: usize>(what: &str, figures: [Figure; N]) -> Self {
-        let left_out = match N {
-            0 => "",
-            1 => "; it is left out",
-            _ => "; they are left out",
+/// How precisely a tool prints statistics, in their unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Precision {
+    /// Half of the last digit.
+    pub(crate) half_digit: f64,
+    /// The decimals of a message.
+    pub(crate) decimals: usize,
+    /// The relative error of percentiles, which come from buckets.
+    pub(crate) bucket: f64,
+    /// From this value on, percentiles may stand for any greater one: that of the last bucket.
+    pub(crate) last_bucket: f64,
+}
+
+/// The printed statistics of one distribution of values that are not negative.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread<'a> {
+    /// The values, in the plural.
+    pub(crate) what: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) precision: Precision,
+    /// The number of values.
+    pub(crate) count: Option<f64>,
+    pub(crate) min: Option<f64>,
+    pub(crate) mean: Option<f64>,
+    pub(crate) max: Option<f64>,
+    /// The standard deviation.
+    pub(crate) stddev: Option<f64>,
+    /// Percentages and values, in any order.
+    pub(crate) percentiles: &'a [(f64, f64)],
+}
+
+/// A broken law.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BrokenLaw {
+    /// What cannot be, as a sentence without its end.
+    pub(crate) text: String,
+    /// The statistics of which at least one is wrong.
+    pub(crate) statistics: Vec<Statistic>,
+}
+
+impl Spread<'_> {
+    /// The broken laws.
+    pub(crate) fn broken(&self) -> Vec<BrokenLaw> {
+        let mut found = self.disorder();
+        if found.is_empty() {
+            found.extend(self.excluded_mean());
+            found.extend(self.too_wide());
+        }
+        found
+    }
+
+    /// The percentiles, ascending by percent.
+    fn ascending(&self) -> Vec<(f64, f64)> {
+        let mut all = self.percentiles.to_vec();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        all
+    }
+
+    /// Minimum, mean and maximum are in this order, percentiles are between the extremes and ascend,
+    /// and the 100th is the maximum.
+    pub(crate) fn disorder(&self) -> Vec<BrokenLaw> {
+        let min = self.min.map(|value| (Statistic::Min, value));
+        let mean = self.mean.map(|value| (Statistic::Mean, value));
+        let max = self.max.map(|value| (Statistic::Max, value));
+        let mut pairs = vec![(min, mean), (mean, max)];
+        let percentiles = self.ascending();
+        let of = |(percent, value): (f64, f64)| Some((Statistic::Percentile(percent), value));
+        for &own in &percentiles {
+            if own.1 < self.precision.last_bucket {
+                pairs.push((min, of(own)));
+            }
+            pairs.push((of(own), max));
+            if own.0 == 100.0 && max.is_some_and(|(_, max)| max < self.precision.last_bucket) {
+                pairs.push((max, of(own)));
+            }
+        }
+        let neighbours = percentiles.windows(2);
+        pairs.extend(neighbours.map(|pair| (of(pair[0]), of(pair[1]))));
+        let broken = |(low, high)| self.above(low?, high?);
+        pairs.into_iter().filter_map(broken).collect()
+    }
+
+    /// Breaks if the first statistic is above the second.
+    fn above(
+        &self,
+        (low, low_value): (Statistic, f64),
+        (high, high_value): (Statistic, f64),
+    ) -> Option<BrokenLaw> {
+        let Precision {
+            half_digit, bucket, ..
+        } = self.precision;
+        let is_bucket = |one| matches!(one, Statistic::Percentile(_));
+        // Percentiles ascend by construction, whatever their buckets are.
+        let most = match (is_bucket(low), is_bucket(high)) {
+            (true, true) => high_value,
+            (false, false) => high_value + 2.0 * half_digit,
+            _ => high_value * (1.0 + bucket) + 4.0 * half_digit,
         };
-        Self {
-            text: format!("{what}{left_out}"),
-            figures: figures.to_vec(),
+        (low_value > most).then(|| BrokenLaw {
+            text: format!(
+                "{low} of the {}, {}, is above {high}, {}",
+                self.what,
+                self.shown(low_value),
+                self.shown(high_value)
+            ),
+            statistics: vec![low, high],
+        })
+    }
+
+    fn shown(&self, value: f64) -> String {
+        format!("{value:.*} {}", self.precision.decimals, self.unit)
+    }
+
+    /// Of all values, p percent are at most the percentile p, and the others at least.
+    fn excluded_mean(&self) -> Option<BrokenLaw> {
+        let mean = self.mean?;
+        let percentiles = self.ascending();
+        let (&(last, highest), max) = (percentiles.last()?, self.max.unwrap_or(f64::INFINITY));
+        if highest >= self.precision.last_bucket {
+            return None;
         }
+        let min = self.min.unwrap_or(0.0);
+        let (mut low, mut high) = (0.0, 0.0);
+        let (mut before, mut least) = (0.0, min);
+        for (percent, value) in percentiles {
+            let share = (percent - before) / 100.0;
+            low += share * least;
+            high += share * value;
+            (before, least) = (percent, value);
+        }
+        let share = 1.0 - last / 100.0;
+        low += share * least;
+        high += if share > 0.0 { share * max } else { 0.0 };
+        let ranks = self.count.map_or(0.0, |count| RANKS * (max - min) / count);
+        let room = 2.0 * self.precision.half_digit + ranks;
+        let bucket = self.precision.bucket;
+        let (low, high) = (low * (1.0 - bucket) - room, high * (1.0 + bucket) + room);
+        (mean < low || mean > high).then(|| {
+            let all = self.percentiles.iter();
+            let all = all.map(|(percent, _)| Statistic::Percentile(*percent));
+            BrokenLaw {
+                text: format!(
+                    "the percentiles of the {} allow a mean of {} to {}, but it says {}",
+                    self.what,
+                    self.shown(low.max(0.0)),
+                    self.shown(high),
+                    self.shown(mean)
+                ),
+                statistics: [Statistic::Mean].into_iter().chain(all).collect(),
+            }
+        })
+    }
+
+    /// The variance is at most (mean - min) (max - mean), if it is divided by the number.
+    pub(crate) fn too_wide(&self) -> Option<BrokenLaw> {
+        let (min, mean, max, stddev) = (self.min?, self.mean?, self.max?, self.stddev?);
+        let digit = 2.0 * self.precision.half_digit;
+        let count = self.count?;
+        let variance = (mean - min + digit) * (max - mean + digit);
+        let most = (variance * count / (count - 1.0).max(1.0)).sqrt();
+        (stddev > most * (1.0 + DEVIATION) + digit).then(|| BrokenLaw {
+            text: format!(
+                "the {} have a standard deviation of {}, but mean and extremes allow at most {}",
+                self.what,
+                self.shown(stddev),
+                self.shown(most)
+            ),
+            statistics: vec![Statistic::Deviation],
+        })
     }
 }
 
-/// Leaves out times that sysbench computed as less than zero, with warnings: they are its own
-/// error, not a contradiction.
-pub(crate) fn leave_out_overflows(draft: &mut Draft) {
-    let checkpoints = draft.checkpoints.iter_mut().map(|(_, report)| report);
-    for report in checkpoints.chain(draft.report.as_mut()) {
-        let line = Some(report.line);
-        let times = [
-            (Figure::Min, &mut report.min_ms),
-            (Figure::Mean, &mut report.avg_ms),
-            (Figure::Max, &mut report.max_ms),
-            (Figure::Sum, &mut report.sum_ms),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERCENTILES: [(f64, f64); 3] = [(50.0, 0.1), (95.0, 1.0), (99.0, 1.0)];
+
+    /// A thousand latencies: 900 of 0.1 ms, the others of 1 ms.
+    const LATENCIES: Spread<'static> = Spread {
+        what: "latencies",
+        unit: "ms",
+        precision: Precision {
+            half_digit: 0.0005,
+            decimals: 3,
+            bucket: 0.04,
+            last_bucket: f64::INFINITY,
+        },
+        count: Some(1000.0),
+        min: Some(0.1),
+        mean: Some(0.19),
+        max: Some(1.0),
+        stddev: Some(0.27),
+        percentiles: &PERCENTILES,
+    };
+
+    #[test]
+    fn statistics_obey_their_laws() {
+        use Statistic::{Deviation, Max, Mean, Min, Percentile};
+        assert_eq!(LATENCIES.broken(), []);
+        type Change = fn(&mut Spread<'_>);
+        let cases: [(&str, &[Statistic], Change); 9] = [
+            (
+                "the mean of the latencies, 2.000 ms, is above the maximum, 1.000 ms",
+                &[Mean, Max],
+                |own| own.mean = Some(2.0),
+            ),
+            ("is above the mean, 0.090 ms", &[Min, Mean], |own| {
+                own.mean = Some(0.09);
+            }),
+            (
+                "the 50th percentile of the latencies, 2.000 ms, is above the maximum",
+                &[Percentile(50.0), Max],
+                |own| own.percentiles = &[(50.0, 2.0)],
+            ),
+            (
+                "is above the 95th percentile, 0.500 ms",
+                &[Percentile(50.0), Percentile(95.0)],
+                |own| own.percentiles = &[(95.0, 0.5), (50.0, 0.6)],
+            ),
+            (
+                "the minimum of the latencies, 0.100 ms, is above the 50th",
+                &[Min, Percentile(50.0)],
+                |own| own.percentiles = &[(50.0, 0.05)],
+            ),
+            (
+                "is above the 100th percentile",
+                &[Max, Percentile(100.0)],
+                |own| own.percentiles = &[(100.0, 0.5)],
+            ),
+            (
+                "allow a mean of 0.136 ms to 0.575 ms, but it says 0.800 ms",
+                &[Mean, Percentile(50.0), Percentile(95.0), Percentile(99.0)],
+                |own| own.mean = Some(0.8),
+            ),
+            (
+                "but it says 0.130 ms",
+                &[Mean, Percentile(50.0), Percentile(95.0), Percentile(99.0)],
+                |own| own.mean = Some(0.13),
+            ),
+            ("allow at most 0.272 ms", &[Deviation], |own| {
+                own.stddev = Some(0.29);
+            }),
         ];
-        for (figure, value) in times {
-            let Some(ms) = (*value).filter(|ms| *ms >= OVERFLOW_MS) else {
-                continue;
-            };
-            *value = None;
-            let text = format!(
-                "{figure} of the latencies, {ms:.2} ms, is a time below zero that overflowed in \
-                 sysbench; it is left out"
-            );
-            draft.warnings.push((line, text));
-        }
-        let spread = report.time_spread;
-        if spread.is_some_and(|(mean, stddev)| mean.max(stddev) >= OVERFLOW_S) {
-            report.time_spread = None;
+        for (expected, statistics, change) in cases {
+            let mut own = LATENCIES;
+            change(&mut own);
+            let found = own.broken();
+            let fits =
+                |law: &BrokenLaw| law.text.contains(expected) && law.statistics == statistics;
+            assert!(found.iter().any(fits), "{expected}: {found:?}");
         }
     }
-}
 
-/// The broken laws.
-pub(crate) fn broken(draft: &Draft) -> Vec<Broken> {
-    let Some(report) = &draft.report else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    order(report, &mut found);
-    files(draft, report, &mut found);
-    memory(draft, report, &mut found);
-    // After a checkpoint the counts cover only part of the printed time, and sysbench prints it
-    // while events end.
-    if draft.checkpoints.is_empty() {
-        means(report, &mut found);
-        length(draft, report, &mut found);
-        events_of_threads(draft, report, &mut found);
-        times_of_threads(draft, report, &mut found);
-    }
-    found
-}
-
-/// Leaves out the figures that break laws.
-pub(crate) fn leave_out(draft: &mut Draft, broken: &[Broken]) {
-    let Some(report) = &mut draft.report else {
-        return;
-    };
-    for figure in broken.iter().flat_map(|law| &law.figures) {
-        match figure {
-            Figure::Min => report.min_ms = None,
-            Figure::Mean => report.avg_ms = None,
-            Figure::Max => report.max_ms = None,
-            Figure::Sum => report.sum_ms = None,
-            Figure::Percentile(percent) => report.percentiles.retain(|own| own.0 != *percent),
-            Figure::Events => report.events_spread = None,
-            Figure::Times => report.time_spread = None,
-            Figure::Named(name) => report.figures.retain(|own| own.0 != *name),
+    #[test]
+    fn missing_statistics_break_no_law() {
+        let missing: [fn(&mut Spread<'_>); 5] = [
+            |own| own.min = None,
+            |own| own.mean = None,
+            |own| own.max = None,
+            |own| (own.stddev, own.count) = (None, None),
+            |own| own.percentiles = &[],
+        ];
+        for change in missing {
+            let mut own = LATENCIES;
+            change(&mut own);
+            assert_eq!(own.broken(), []);
         }
+        // A maximum in the last bucket is not that of the 100th percentile.
+        let mut own = LATENCIES;
+        (own.max, own.percentiles) = (Some(9.0), &[(100.0, 0.5)]);
+        own.precision.last_bucket = 0.5;
+        assert_eq!(own.broken(), []);
     }
-    // Without the mean, the sum would make one that is not printed.
-    if broken.iter().any(|law| law.figures.contains(&Figure::Mean)) {
-        report.sum_ms = None;
-    }
-    // Rates that imply different times are those of the counts over the printed time.
-    let mut differ = false;
-    consistency::rates(report, &mut |_: String| differ = true);
-    if differ && report.total_time_s.is_some_and(|seconds| seconds > 0.0) {
-        report.events_per_s = None;
-        for counted in [
-            &mut report.transactions,
-            &mut report.queries,
-            &mut report.errors,
-            &mut report.reconnects,
-        ] {
-            *counted = counted.map(|counted| Counted {
-                per_s: None,
-                ..counted
-            });
-        }
-    }
-}
-
-/// Minimum, mean, percentile and maximum latency are in this order, and the 100th percentile is the
-/// maximum.
-fn order(report: &Report, found: &mut Vec<Broken>) {
-    let min = report.min_ms.map(|ms| (Figure::Min, ms));
-    let mean = report.avg_ms.map(|ms| (Figure::Mean, ms));
-    let max = report.max_ms.map(|ms| (Figure::Max, ms));
-    let mut pairs = vec![(min, mean), (mean, max)];
-    for &(percent, ms) in &report.percentiles {
-        let own = Some((Figure::Percentile(percent), ms));
-        if ms < HISTOGRAM_END_MS {
-            pairs.push((min, own));
-        }
-        pairs.push((own, max));
-        if percent == 100.0 && max.is_some_and(|(_, ms)| ms < HISTOGRAM_END_MS) {
-            pairs.push((max, own));
-        }
-    }
-    for pair in pairs {
-        let (Some((low, low_ms)), Some((high, high_ms))) = pair else {
-            continue;
-        };
-        let is_bucket = |figure| matches!(figure, Figure::Percentile(_));
-        let breaks = match is_bucket(low) || is_bucket(high) {
-            true => is_above(low_ms, high_ms),
-            false => low_ms > high_ms + 2.0 * rounding_ms(report),
-        };
-        if breaks {
-            let text =
-                format!("{low} of the latencies, {low_ms:.2} ms, is above {high}, {high_ms:.2} ms");
-            found.push(Broken::new(&text, [low, high]));
-        }
-    }
-}
-
-fn rounding_ms(report: &Report) -> f64 {
-    match report.is_old {
-        true => OLD_ROUNDING_MS,
-        false => ROUNDING,
-    }
-}
-
-/// The mean is the sum divided by the number of events. A forced shutdown counts events in progress
-/// in one of them.
-fn means(report: &Report, found: &mut Vec<Broken>) {
-    let (Some(events), Some(sum), Some(avg), None) = (
-        report.events().filter(|events| *events > 0),
-        report.sum_ms,
-        report.avg_ms,
-        report.unfinished,
-    ) else {
-        return;
-    };
-    let mean = sum / events as f64;
-    let rounding = rounding_ms(report);
-    // The last term is for floating point.
-    let room = rounding + rounding / events as f64 + CUT_MS + mean * 1e-9;
-    if (mean - avg).abs() > room {
-        let text = format!(
-            "the sum of latencies makes a mean of {mean:.2} ms, but the report says {avg:.2} ms"
-        );
-        found.push(Broken::new(&text, [Figure::Mean, Figure::Sum]));
-    }
-}
-
-/// The longest time that the run can have taken, in seconds. Events may have begun in the warm-up.
-fn longest_s(draft: &Draft, report: &Report) -> Option<f64> {
-    let printed = report.total_time_s.filter(|seconds| *seconds > 0.0);
-    let implied = report.implied_time_s();
-    let implied = implied.map(|seconds| match printed {
-        Some(_) => seconds,
-        None => seconds * (1.0 + TIME_TOLERANCE),
-    });
-    let longest = printed.into_iter().chain(implied).reduce(f64::max)?;
-    Some(longest * (1.0 + CLOCKS) + CLOCKS_S + draft.warmup_s.unwrap_or(0.0))
-}
-
-/// No event takes longer than the run, which ends with its last event.
-fn length(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    let (Some(max_ms), Some(longest_s)) = (report.max_ms, longest_s(draft, report)) else {
-        return;
-    };
-    if max_ms > longest_s * 1000.0 {
-        let text = format!(
-            "the maximum of the latencies, {max_ms:.2} ms, is longer than the run, {:.1} s",
-            report.time_s().unwrap_or(longest_s)
-        );
-        found.push(Broken::new(&text, [Figure::Max]));
-    }
-}
-
-/// The number of threads, if there are several and their spread covers the same events as the rest
-/// of the report. Without an event sysbench prints uninitialised memory, and a forced shutdown adds
-/// events in progress.
-fn spread_threads(draft: &Draft, report: &Report) -> Option<f64> {
-    let whole = report.unfinished.is_none() && report.events().is_some_and(|events| events > 0);
-    let threads = draft.threads.filter(|threads| *threads > 1 && whole)?;
-    Some(f64::from(threads))
-}
-
-/// The standard deviation of n figures that are not negative is at most their mean times the root
-/// of n - 1: if one of them has everything.
-fn events_of_threads(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    let (Some(threads), Some((mean, stddev))) =
-        (spread_threads(draft, report), report.events_spread)
-    else {
-        return;
-    };
-    let most = (mean + MEAN_ROUNDING) * (threads - 1.0).sqrt();
-    if stddev > most + ROUNDING {
-        let text = format!(
-            "the events of {threads} threads deviate by {stddev:.2}, but with a mean of {mean:.1} \
-             by at most {most:.1}"
-        );
-        found.push(Broken::new(&text, [Figure::Events]));
-    }
-}
-
-/// The same of the threads' times in events, each of which is at most as long as the run: the
-/// variance of figures up to B with the mean m is at most m (B - m). With a rate, they include time
-/// that no thread spent.
-fn times_of_threads(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    let (Some(threads), Some((mean_s, stddev_s))) =
-        (spread_threads(draft, report), report.time_spread)
-    else {
-        return;
-    };
-    let mut most_s = (mean_s + MEAN_ROUNDING) * (threads - 1.0).sqrt();
-    let longest_s = longest_s(draft, report).filter(|_| draft.rate_per_s.is_none());
-    if let Some(longest_s) = longest_s.filter(|longest_s| *longest_s >= mean_s) {
-        most_s = most_s.min((mean_s * (longest_s - mean_s)).sqrt());
-    }
-    if stddev_s > most_s + ROUNDING {
-        let text = format!(
-            "the times of {threads} threads in events deviate by {stddev_s:.2} s, but with a mean \
-             of {mean_s:.1} s by at most {most_s:.2} s"
-        );
-        found.push(Broken::new(&text, [Figure::Times]));
-    }
-}
-
-/// Each request of a file test reads or writes a block.
-fn files(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    for (requests, mib, what) in [
-        (
-            names::IMPORT_FILEIO_READS_PER_S,
-            names::IMPORT_FILEIO_READ_MIB_PER_S,
-            "reads",
-        ),
-        (
-            names::IMPORT_FILEIO_WRITES_PER_S,
-            names::IMPORT_FILEIO_WRITTEN_MIB_PER_S,
-            "writes",
-        ),
-    ] {
-        let (Some(block), Some(per_s), Some(printed)) = (
-            draft.block_bytes,
-            named(report, requests),
-            named(report, mib),
-        ) else {
-            continue;
-        };
-        let made = per_s * block / MIB;
-        if is_other(made, printed, block) {
-            let text = format!(
-                "{per_s:.2} {what} of {:.2} KiB per second make {made:.2} MiB/s, but the report \
-                 says {printed:.2}",
-                block / 1024.0
-            );
-            let both = [Figure::Named(requests), Figure::Named(mib)];
-            found.push(Broken::new(&text, both));
-        }
-    }
-}
-
-/// Each operation of a memory test reads or writes a block.
-fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    let Some(block) = draft.block_bytes else {
-        return;
-    };
-    let (events, time_s) = (report.events(), report.total_time_s);
-    // If the rate itself is wrong, `length` says so.
-    let is_rate = |per_s: &f64| {
-        let made = events.zip(time_s).map(|(events, s)| events as f64 / s);
-        made.is_some_and(|made| (made / per_s - 1.0).abs() <= TIME_TOLERANCE)
-    };
-    let rate = named(report, names::IMPORT_MEMORY_MIB_PER_S);
-    if let (Some(per_s), Some(printed)) = (report.events_per_s.filter(is_rate), rate) {
-        let made = per_s * block / MIB;
-        if is_other(made, printed, block) {
-            let text = format!(
-                "{per_s:.2} operations of {:.2} KiB per second make {made:.2} MiB/s, but the \
-                 report says {printed:.2}",
-                block / 1024.0
-            );
-            let figure = Figure::Named(names::IMPORT_MEMORY_MIB_PER_S);
-            found.push(Broken::new(&text, [figure]));
-        }
-    }
-    if let (Some(events), Some(printed)) = (events, report.transferred_mib) {
-        let made = events as f64 * block / MIB;
-        if is_other(made, printed, block) {
-            let text = format!(
-                "{events} operations of {:.2} KiB make {made:.2} MiB, but the report says \
-                 {printed:.2}",
-                block / 1024.0
-            );
-            found.push(Broken::new(&text, []));
-        }
-    }
-}
-
-/// Whether MiB differ from those that operations make, by more than the digits of both (`%.2f`)
-/// and of the block's size.
-fn is_other(made: f64, printed: f64, block: f64) -> bool {
-    let room = ROUNDING + ROUNDING * block / MIB + BLOCK_ROUNDING * made.max(printed);
-    (made - printed).abs() > room
-}
-
-fn named(report: &Report, name: &str) -> Option<f64> {
-    let mut all = report.figures.iter();
-    all.find(|(own, ..)| *own == name)
-        .map(|(_, value, _)| *value)
 }

@@ -248,8 +248,8 @@ pub fn import(
     if logs.is_empty() {
         return Err(ImportError::NoLogs { tool });
     }
-    // pgbench's reader keeps the numbers of doubled lines.
-    let once = tool != Tool::Pgbench;
+    // The reader of transactions knows which of their lines may be equal.
+    let once = |text: &str| tool != Tool::Pgbench || !pgbench::is_log(text);
     let logs = logs.iter();
     let unwrapped: Vec<Whole<'_>> = logs.flat_map(|log| whole::unwrapped(log, once)).collect();
     let logs: Vec<Log<'_>> = unwrapped.iter().map(Whole::log).collect();
@@ -263,7 +263,7 @@ pub fn import(
     };
     let mut beside = Vec::new();
     for (monitor, log) in host {
-        for log in whole::unwrapped(log, true) {
+        for log in whole::unwrapped(log, |_| true) {
             beside.push(monitor.read(&log.log(), options)?);
             warnings.extend(log.doubled());
         }
@@ -344,14 +344,16 @@ fn of_sysbench(
             ..options.clone()
         };
         draft.count_requests();
-        laws::leave_out_overflows(&mut draft);
+        sysbench::laws::leave_out_overflows(&mut draft);
         report_lines::leave_out_late(&mut draft);
         intervals::leave_out(&mut draft);
         command::complete(&mut draft);
-        let mut broken = laws::broken(&draft);
+        let above = report_lines::leave_out_above_maximum(&mut draft);
+        let mut broken = sysbench::laws::broken(&draft);
+        broken.extend(above);
         broken.extend(report_lines::broken(&draft));
         let (said, facts) = consistency::check(&draft, &broken);
-        laws::leave_out(&mut draft, &broken);
+        sysbench::laws::leave_out(&mut draft, &broken);
         report_lines::leave_out_sums(&mut draft);
         let mut run = record::record(&mut draft, &options);
         run.facts.extend(facts);

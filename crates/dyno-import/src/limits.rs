@@ -2,6 +2,7 @@
 
 use dyno_core::record::Fact;
 
+use crate::laws;
 use crate::runs;
 use crate::sysbench::model::{Draft, Report};
 
@@ -41,16 +42,14 @@ pub(crate) fn little(draft: &Draft, report: &Report, contradict: &mut impl FnMut
     if draft.rate_per_s.is_some() {
         return;
     }
-    let threads = f64::from(threads);
-    let busy = rate * (mean_ms - MEAN_ROUNDING_MS).max(0.0) / 1000.0;
+    let busy = laws::busy(rate, mean_ms - MEAN_ROUNDING_MS);
     // Each thread may have one event that began before the measurement, and one that ended after
     // it.
-    let rounds = report.events().unwrap_or(0) as f64 / threads;
-    if busy > threads * (1.0 + TOLERANCE + 2.0 / rounds.max(1.0)) {
-        contradict(format!(
-            "{rate:.2} events per second of {mean_ms:.2} ms each keep {busy:.1} threads busy, but \
-             there were {threads}"
-        ));
+    let rounds = report.events().unwrap_or(0) as f64 / f64::from(threads);
+    if busy > f64::from(threads) * (1.0 + TOLERANCE + 2.0 / rounds.max(1.0)) {
+        let mean = format!("{mean_ms:.2}");
+        let text = laws::busy_sessions((rate, "events"), &mean, busy, (threads, "threads"));
+        contradict(text);
     }
 }
 

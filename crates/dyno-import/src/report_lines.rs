@@ -3,7 +3,8 @@
 use crate::consistency::{TIME_TOLERANCE, is_above};
 use crate::coverage::{self, Coverage};
 use crate::intervals::is_own;
-use crate::laws::{Broken, Figure};
+use crate::laws::Statistic;
+use crate::sysbench::laws::{Broken, Figure};
 use crate::sysbench::model::{Draft, Point, Report};
 
 /// sysbench prints times in whole seconds.
@@ -55,6 +56,42 @@ fn end_s(draft: &Draft) -> Option<f64> {
     printed.into_iter().chain(implied).reduce(f64::max)
 }
 
+/// Leaves out percentiles of intervals above the maximum of the run. The report does not include a
+/// warm-up.
+pub(crate) fn leave_out_above_maximum(draft: &mut Draft) -> Option<Broken> {
+    if !is_own(draft) || draft.warmup_s.is_some_and(|s| s > 0.0) {
+        return None;
+    }
+    let checkpoints = draft.checkpoints.iter().map(|(_, report)| report);
+    let reports = checkpoints.chain([draft.report.as_ref()?]);
+    let maxima = reports.map(|report| report.max_ms);
+    let maxima = maxima.collect::<Option<Vec<f64>>>()?;
+    let max_ms = maxima.into_iter().reduce(f64::max)?;
+    let mut above = Vec::new();
+    for point in &mut draft.points {
+        let at_s = point.at_s;
+        let removed = point
+            .latencies
+            .extract_if(.., |own| is_above(own.ms, max_ms));
+        above.extend(removed.map(|own| (at_s, own)));
+    }
+    let count = above.len();
+    let (at_s, highest) = above.into_iter().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+    let which = highest
+        .percent
+        .map_or("a".to_owned(), |percent| format!("the {percent}th"));
+    let left_out = match count {
+        1 => "it is left out".to_owned(),
+        _ => format!("{count} such percentiles are left out"),
+    };
+    let text = format!(
+        "{which} percentile of the latencies at {at_s:.0} s, {:.2} ms, is above the run's \
+         maximum, {max_ms:.2} ms; {left_out}",
+        highest.ms
+    );
+    Some(Broken::new(&text, &[]))
+}
+
 /// The report's percentiles that are not between those of the intervals.
 pub(crate) fn broken(draft: &Draft) -> Vec<Broken> {
     let coverage = Coverage::of(draft);
@@ -99,7 +136,7 @@ fn outside(
             "the {percent}th percentile of the run is {ms:.2} ms, but those of its intervals are \
              {least:.2} to {most:.2} ms"
         );
-        Broken::new(&text, [Figure::Percentile(percent)])
+        Broken::new(&text, &[Figure::Latency(Statistic::Percentile(percent))])
     })
 }
 

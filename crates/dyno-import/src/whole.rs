@@ -25,10 +25,10 @@ impl Whole<'_> {
     }
 }
 
-/// The log without the prefixes of its lines, and each line once: one log per program that wrote to
-/// it.
-pub(crate) fn unwrapped<'a>(log: &Log<'a>, once: bool) -> Vec<Whole<'a>> {
-    let is_doubled = once && doubled::is_doubled(log.text);
+/// The log without the prefixes of its lines: one log per program that wrote to it. If each line
+/// occurs twice, it is read once, where `once` allows it for the text.
+pub(crate) fn unwrapped<'a>(log: &Log<'a>, once: impl Fn(&str) -> bool) -> Vec<Whole<'a>> {
+    let is_doubled = doubled::is_doubled(log.text) && once(log.text);
     let text = doubled::once(log.text, is_doubled);
     let Some(parts) = wrapped::unwrapped(&text) else {
         return vec![Whole {

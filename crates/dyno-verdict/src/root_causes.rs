@@ -255,7 +255,6 @@ const RULES: &[Rule] = &[
             Naming("warm-up", Cause::Unexplained),
             Naming("steady-state", Cause::Unexplained),
             Of("server-warnings"),
-            Naming("stalls", Cause::LockWaits),
             UNCERTAIN,
         ],
     },

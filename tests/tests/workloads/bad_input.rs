@@ -41,7 +41,7 @@ const CASES: &[Case] = &[
             ),
             (
                 "--table_size 40000",
-                "ids up to 30000, not 40000: give the --table_size",
+                "ids up to 30000, not 40000: give the --table-size",
             ),
         ],
         lost: ("fair2", "there are 1 tables instead of 2"),

@@ -249,5 +249,5 @@ fn a_user_who_may_not_set_globals_rests_without_flushing() {
         "{rest_text}"
     );
     assert_ne!(on.status.code(), Some(0), "{on:?}");
-    assert!(on.stderr.contains("--settle_flush=on"), "{on:?}");
+    assert!(on.stderr.contains("--settle-flush=on"), "{on:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::laws::{Precision, Spread};
 use crate::number;
 
 /// The names of the TPROC-C transactions; `etprof` also lists the script's other procedures.
@@ -52,17 +53,6 @@ impl Procedure {
         })
     }
 
-    /// Describes a deviation that mean and extremes do not allow: the variance is at most (mean -
-    /// minimum) (maximum - mean), divided by one less than the number.
-    fn too_wide(&self) -> Option<String> {
-        let (min, max, deviation) = (self.min?, self.max?, self.deviation?);
-        let calls = self.calls as f64;
-        let variance = (self.avg - min + ROOM_MS) * (max - self.avg + ROOM_MS);
-        let most = (variance * calls / (calls - 1.0).max(1.0)).sqrt();
-        (deviation > most + ROOM_MS)
-            .then(|| format!("it is {deviation} ms, but times allow at most {most:.3} ms"))
-    }
-
     fn leave_out_times(&mut self) {
         *self = Self {
             calls: self.calls,
@@ -71,24 +61,52 @@ impl Procedure {
         };
     }
 
-    /// Describes times that cannot be true.
-    fn disorder(&self) -> Option<String> {
-        for (ms, what) in [(self.avg, "mean"), (self.total, "total")] {
-            if self.calls > 0 && ms <= 0.0 {
-                return Some(format!("its {what} is missing"));
-            }
+    /// The first time that is missing although there were calls.
+    fn missing(&self) -> Option<&'static str> {
+        let times = [(self.avg, "mean"), (self.total, "total")];
+        let missing = times.into_iter().find(|(ms, _)| *ms <= 0.0);
+        missing.filter(|_| self.calls > 0).map(|(_, what)| what)
+    }
+
+    fn spread(&self) -> Spread<'_> {
+        Spread {
+            what: "times",
+            unit: "ms",
+            precision: Precision {
+                half_digit: ROOM_MS / 2.0,
+                decimals: 3,
+                bucket: 0.0,
+                last_bucket: f64::INFINITY,
+            },
+            count: Some(self.calls as f64),
+            min: self.min,
+            mean: Some(self.avg),
+            max: self.max,
+            stddev: self.deviation,
+            percentiles: &self.percentiles,
         }
-        let mut ascending = self.percentiles.clone();
-        ascending.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let middle = ascending.into_iter().map(|(_, ms)| ms);
-        let all: Vec<f64> = self.min.into_iter().chain(middle).chain(self.max).collect();
-        let between = [
-            self.min.unwrap_or(0.0),
-            self.avg,
-            self.max.unwrap_or(f64::MAX),
-        ];
-        let falls = |all: &[f64]| all.windows(2).any(|pair| pair[0] > pair[1] + ROOM_MS);
-        (falls(&all) || falls(&between)).then(|| "its times are out of order".to_owned())
+    }
+
+    /// Leaves out times that are missing or cannot be true, and says so.
+    fn leave_out(&mut self) -> Option<String> {
+        let times = |why: &str| format!("the times of {} are left out: {why}", self.name);
+        if let Some(what) = self.missing() {
+            let text = times(&format!("their {what} is missing"));
+            self.leave_out_times();
+            return Some(text);
+        }
+        // The percentiles of several users need not be those of all their times.
+        if let Some(law) = self.spread().disorder().first() {
+            let text = times(&law.text);
+            self.leave_out_times();
+            return Some(text);
+        }
+        let wide = self.spread().too_wide()?;
+        self.deviation = None;
+        Some(format!(
+            "the deviation of {} is left out: {}",
+            self.name, wide.text
+        ))
     }
 }
 
@@ -278,12 +296,8 @@ impl Reader {
             if let Some(why) = own.miscounted().or(parts) {
                 said.push(format!("{} is skipped: {why}", own.name));
                 wrong = true;
-            } else if let Some(why) = own.disorder() {
-                said.push(format!("the times of {} are left out: {why}", own.name));
-                own.leave_out_times();
-            } else if let Some(why) = own.too_wide() {
-                said.push(format!("the deviation of {} is left out: {why}", own.name));
-                own.deviation = None;
+            } else {
+                said.extend(own.leave_out());
             }
         }
         if wrong && profile.procedures.len() > 1 {
@@ -372,10 +386,10 @@ mod tests {
         assert_eq!(total.procedures, []);
         assert!(total.said[0].contains("200 calls of 1.25 ms are not 950.1 ms"));
         for (from, to, expected) in [
-            ("P95: 6.125", "P95: 8.125", "out of order"),
-            ("MAX: 9.000", "MAX: 1.100", "out of order"),
-            ("AVG: 1.250ms", "AVG: 1.2", "its mean is missing"),
-            ("TOTAL: 250.100ms", "TOTAL: 2", "its total is missing"),
+            ("P95: 6.125", "P95: 8.125", "is above the 99th percentile"),
+            ("MAX: 9.000", "MAX: 1.100", "is above the maximum"),
+            ("AVG: 1.250ms", "AVG: 1.2", "their mean is missing"),
+            ("TOTAL: 250.100ms", "TOTAL: 2", "their total is missing"),
         ] {
             let wrong = read(&tabs.replace(from, to));
             let [own] = wrong.procedures.as_slice() else {

@@ -6,6 +6,7 @@ use super::record::{throttled, times};
 use super::sums::Sums;
 use super::{counts, of_scripts};
 use crate::conservation;
+use crate::laws::{self, Precision, Spread};
 
 /// Relative tolerance between figures of the same quantity.
 const TOLERANCE: f64 = 0.05;
@@ -83,26 +84,38 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     said
 }
 
-/// Findings that only a log of sums shows.
-pub(super) fn of_sums(output: &Output, sums: &Sums) -> Option<(Option<usize>, String)> {
-    let skipped = sums.skipped();
-    (skipped > 0 && output.processed.is_none() && output.points.is_empty()).then(|| {
-        let text = format!("{skipped} transactions were skipped because they were too late");
-        (None, text)
-    })
+/// Findings that only a log of sums without a report shows.
+pub(super) fn of_sums(output: &Output, sums: &Sums) -> Vec<(Option<usize>, String)> {
+    if output.processed.is_some() || !output.points.is_empty() {
+        return Vec::new();
+    }
+    let left_out = sums.left_out().map(|left_out| {
+        format!(
+            "{left_out} transactions of the first and the last interval are left out: it is \
+             unknown how much of these intervals the run covers"
+        )
+    });
+    let skipped = Some(sums.skipped()).filter(|skipped| *skipped > 0);
+    let skipped = skipped
+        .map(|skipped| format!("{skipped} transactions were skipped because they were too late"));
+    let all = left_out.into_iter().chain(skipped);
+    all.map(|text| (None, text)).collect()
 }
 
 /// Figures of one output that cannot all be true. A latency or a figure of a script or statement
-/// that others contradict is removed; counts and rates stay.
+/// that others contradict is removed, and a rate replaced; counts stay.
 pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<String> {
     let mut all = Vec::new();
     let mut wrong_mean = Vec::new();
-    if let (Some(processed), Some(tps)) = (output.processed, output.tps) {
-        if processed > 0 && tps <= 0.0 {
-            all.push(format!("{processed} transactions, but {tps} per second"));
+    if let (Some(processed), Some(printed)) = (output.processed, output.tps) {
+        if processed > 0 && printed <= 0.0 {
+            all.push(format!(
+                "{processed} transactions, but {printed} per second"
+            ));
         }
+        let (wrong_rate, tps) = rate(output, processed, printed);
+        all.extend(wrong_rate);
         wrong_mean.extend(busy(output, processed, tps));
-        all.extend(length(output, processed, tps));
         all.extend(parts(output, processed));
         all.extend(progress(output, started, processed, tps));
         all.extend(of_lines::counts(output, processed, tps));
@@ -164,16 +177,27 @@ fn failed_share(output: &Output) -> Option<String> {
 /// which includes it.
 fn lag(output: &Output) -> Option<String> {
     let (mean_ms, longest_ms) = output.lag_ms?;
-    let is_above = |limit_ms: f64| mean_ms > limit_ms + LATENCY_ROUNDING_MS;
-    if is_above(longest_ms) {
-        return Some(format!(
-            "the mean lag behind the schedule, {mean_ms:.3} ms, is above the longest, \
-             {longest_ms:.3} ms"
-        ));
+    let lags = Spread {
+        what: "lags behind the schedule",
+        unit: "ms",
+        precision: Precision {
+            half_digit: LATENCY_ROUNDING_MS / 2.0,
+            decimals: 3,
+            bucket: 0.0,
+            last_bucket: f64::INFINITY,
+        },
+        count: None,
+        min: None,
+        mean: Some(mean_ms),
+        max: Some(longest_ms),
+        stddev: None,
+        percentiles: &[],
+    };
+    if let Some(law) = lags.broken().pop() {
+        return Some(law.text);
     }
-    let latency_ms = output
-        .latency_ms
-        .filter(|latency_ms| is_above(*latency_ms))?;
+    let is_above = |latency_ms: &f64| mean_ms > latency_ms + LATENCY_ROUNDING_MS;
+    let latency_ms = output.latency_ms.filter(is_above)?;
     Some(format!(
         "the mean lag behind the schedule, {mean_ms:.3} ms, is above the mean latency, \
          {latency_ms:.3} ms, which includes it"
@@ -191,7 +215,7 @@ fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
         .tps_with_connecting
         .filter(|_| output.stddev_ms.is_none());
     let tps = with_connecting.unwrap_or(tps);
-    let busy = |more_ms: f64| tps * (mean_ms + more_ms).max(0.0) / 1e3;
+    let busy = |more_ms: f64| laws::busy(tps, mean_ms + more_ms);
     let all = f64::from(clients);
     // Some versions also count skipped transactions, which keep no client busy.
     let skipped = output.skipped.unwrap_or(0).min(processed) as f64;
@@ -206,10 +230,9 @@ fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
         () if is_computed(output) && !is_of_clients(output, processed, printed_ms) => least,
         () => return None,
     };
-    Some(format!(
-        "{tps:.1} transactions per second of {mean_ms:.3} ms each keep {busy_clients:.1} clients \
-         busy, but there were {clients}"
-    ))
+    let mean = format!("{mean_ms:.3}");
+    let (rate, clients) = ((tps, "transactions"), (clients, "clients"));
+    Some(laws::busy_sessions(rate, &mean, busy_clients, clients))
 }
 
 /// The most time between two transactions of a client.
@@ -280,8 +303,26 @@ pub(super) fn is_always_busy(output: &Output) -> bool {
     timed && !rated && !connects && !failed && !output.aborted
 }
 
-/// Checks the requested duration against the count and its rate.
-fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
+/// Checks the rate against the requested duration and the count. Returns what is wrong, and the rate
+/// to use: that of count and duration instead of the printed one, unless only the printed one agrees
+/// with the latency.
+fn rate(output: &mut Output, processed: u64, printed: f64) -> (Option<String>, f64) {
+    let Some((text, tps)) = length(output, processed, printed) else {
+        return (None, printed);
+    };
+    let mut other = output.clone();
+    (other.tps, other.tps_with_connecting) = (Some(tps), None);
+    if busy(output, processed, printed).is_none() && busy(&other, processed, tps).is_some() {
+        return (Some(text), printed);
+    }
+    *output = other;
+    let text = format!("{text}; the rate is that of count and duration");
+    (Some(text), tps)
+}
+
+/// Checks the requested duration against the count and its rate. The second value is the rate of
+/// count and duration.
+fn length(output: &Output, processed: u64, tps: f64) -> Option<(String, f64)> {
     let stated_s = output.duration_s.filter(|seconds| *seconds > 0.0)?;
     let rate = output.tps_with_connecting.unwrap_or(tps);
     if rate <= 0.0 || processed == 0 || output.aborted {
@@ -306,10 +347,11 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<String> {
         .map_or(f64::INFINITY, |ms| processed as f64 * ms / 1e3);
     let long = made_s > stated_s * (1.0 + TOLERANCE) + latencies_s + SHORTER_S;
     (short || long).then(|| {
-        format!(
+        let text = format!(
             "{processed} transactions at {rate:.1} per second take {made_s:.1} s, but the report's \
              duration is {stated_s:.1} s"
-        )
+        );
+        (text, processed as f64 / stated_s)
     })
 }
 

@@ -1,7 +1,6 @@
 //! Imports pgbench's output and its logs of transactions.
 
 mod counts;
-mod doubled;
 mod doubts;
 mod figures;
 mod gaps;

@@ -1,7 +1,6 @@
 //! Parses pgbench's output: progress lines (`--progress`), and the report at the end (versions 9.5
 //! to 18).
 
-use super::doubled;
 use super::report::{begins_report, of_script, report};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
@@ -183,14 +182,10 @@ pub(super) fn read(name: &str, log: &str) -> Vec<Output> {
         moment: None,
         in_statements: false,
     };
-    let (lines, doubled) = doubled::once(text::lines(log));
-    for line in lines {
+    for line in text::lines(log) {
         reader.take(&line);
     }
     reader.ends();
-    if let Some(first) = reader.runs.first_mut().filter(|_| doubled) {
-        first.said.push((None, doubled::SAID.to_owned()));
-    }
     reader.runs
 }
 

@@ -71,6 +71,12 @@ impl Sums {
         skipped.fold(0, u64::saturating_add)
     }
 
+    /// Transactions of the first and the last interval, if there are others.
+    pub(super) fn left_out(&self) -> Option<u64> {
+        let part = self.all(true)?.count;
+        self.all(false).map(|all| all.count.saturating_sub(part))
+    }
+
     /// The whole log as a single sum, or only the part that the intervals cover.
     fn all(&self, is_part: bool) -> Option<Sum> {
         let skipped = usize::from(is_part);

@@ -8,6 +8,7 @@ use crate::{Log, Warning};
 pub(crate) mod head;
 pub(crate) mod histogram;
 mod hooks;
+pub(crate) mod laws;
 mod line;
 pub(crate) mod model;
 mod report;

@@ -49,6 +49,11 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
             "the 95th percentile of the latencies, 9999.00 ms, is above the maximum, 90.00 ms",
         ),
         (
+            "  60.00\n",
+            "  12.00\n",
+            "the percentiles of the latencies allow a mean of",
+        ),
+        (
             "  10.00\n",
             "  50.00\n",
             "the minimum of the latencies, 50.00 ms, is above the mean, 40.00 ms",
@@ -61,7 +66,7 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
         (
             "(2000.00 per sec.)\n",
             "(2000.00 per sec.)\n    ignored errors: 0 (50000.00 per sec.)\n",
-            "0 ignored errors in 60.0 s are 0.00 per second, but the report says 50000.00",
+            "0 ignored errors in 60.0 s are 0.00 per second, but it says 50000.00",
         ),
     ] {
         let text = log.replacen(true_text, changed, 1);
@@ -78,7 +83,7 @@ fn more_than_events_threads_and_time_allow_is_a_fact() {
     let more = log.replacen("6000   (100.00", "60000   (1000.00", 1);
     let found = fact(&more).unwrap();
     assert_has(&found, "6000 events, but 60000 transactions");
-    let busy = "1000.00 events per second of 40.00 ms each keep 40.0 threads busy";
+    let busy = "1000.0 events per second of 40.00 ms each keep 40.0 threads busy";
     assert_has(&found, busy);
     let still = fact(&log.replacen("60.0000s", "0.0000s", 1)).unwrap();
     assert_has(&still, "6000 events in a total time of 0 s");
@@ -250,8 +255,21 @@ fn latencies_of_intervals_are_latencies_of_the_run() {
     contradicts(
         &log,
         "the 95th percentile of the latencies at 7 s, 5000.00 ms, is above the run's maximum, \
-         36.57 ms",
+         36.57 ms; it is left out",
     );
+    let run = &read(Tool::Sysbench, &log).runs[0];
+    let mut without = run
+        .intervals
+        .iter()
+        .filter(|one| one.percentiles.is_empty());
+    assert_eq!(without.next().unwrap().at_s, 7.0);
+    assert_eq!(without.next(), None);
+    // If all are above it, those of the whole run do not contradict what is left.
+    let log = lines(|_, line| Some(with(line, "(ms,95%): ", "500.00")));
+    let (found, _) = contradictions(&log);
+    let found = found.unwrap();
+    assert_has(&found, "12 such percentiles are left out");
+    assert!(!found.contains("percentile of the run"), "{found}");
     // Percentiles are bounds of buckets.
     let log = lines(|_, line| Some(with(line, "(ms,95%): ", "37.56")));
     let log = log.replace("9.91\n", "37.56\n");

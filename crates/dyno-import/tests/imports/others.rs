@@ -389,7 +389,7 @@ fn contradictions_of_fio() {
     let few = changed(&|own| (own["total_ios"], own["iops"]) = (10.into(), 3.3.into()));
     assert_has(&few, "327328 latencies of 10 I/Os");
     let low = changed(&|own| own["clat_ns"]["percentile"]["99.000000"] = 1.into());
-    assert_has(&low, "is above p99, 1 ns");
+    assert_has(&low, "is above the 99th percentile, 1 ns");
     let early = changed(&|own| own["lat_ns"]["mean"] = 1.0.into());
     assert_has(&early, "a mean lat of 1 ns");
     let mut jobs: serde_json::Value = serde_json::from_str(text!("fio-jobs.json")).unwrap();

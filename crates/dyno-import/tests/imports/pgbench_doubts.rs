@@ -23,6 +23,10 @@ fn contradicts(text: &str, expected: &str) {
     assert_has(found, expected);
 }
 
+fn rate(text: &str) -> f64 {
+    read(text).summary.expect("a report").rates.events_per_s
+}
+
 /// Replaces the rest of the line that begins with this.
 fn with(log: &str, begins: &str, rest: &str) -> String {
     assert!(log.lines().any(|line| line.starts_with(begins)), "{begins}");
@@ -88,12 +92,17 @@ fn a_rate_is_that_of_the_count_and_the_duration() {
     );
     contradicts(
         &fast,
-        "183 transactions at 999999.0 per second take 0.0 s, but the report's duration is 3.0 s",
+        "183 transactions at 999999.0 per second take 0.0 s, but the report's duration is 3.0 s; \
+         the rate is that of count and duration",
     );
+    assert_eq!(rate(&fast), 61.0);
     let slow = with(THROTTLED, "tps = ", "1.0 (without initial connection time)");
     contradicts(&slow, "take 183.0 s, but the report's duration is 3.0 s");
+    assert_eq!(rate(&slow), 61.0);
     let long = with(STAMPED, "duration: ", "300 s");
     contradicts(&long, "the report's duration is 300.0 s");
+    // The rate and the latency agree, so the duration is wrong.
+    assert_eq!(rate(&long), rate(STAMPED));
 }
 
 #[test]
@@ -196,7 +205,7 @@ fn an_impossible_lag_leaves_the_service_time_unknown() {
     for (lag, expected) in [
         (
             "avg 9.142 (max 2.165) ms",
-            "9.142 ms, is above the longest, 2.165 ms",
+            "9.142 ms, is above the maximum, 2.165 ms",
         ),
         (
             "avg 1.142 (max 2.165) ms",

@@ -90,10 +90,8 @@ pub(super) fn title(run: &RunSummary) -> String {
             phase.name, phase.number, phase.of
         ));
     }
-    let mut measured = match unknown::has_length(&run.not_observed) {
-        true => length(run.measured_s),
-        false => "unknown length".to_owned(),
-    };
+    let known_s = unknown::length_s(run);
+    let mut measured = known_s.map_or_else(|| "unknown length".to_owned(), length);
     if let Some(drive) = &run.drive {
         parts.push(document::sessions(drive));
         if let Some(open) = drive.open_loop {
@@ -107,7 +105,7 @@ pub(super) fn title(run: &RunSummary) -> String {
             });
         }
         match drive.time.map(|time| time.as_secs_f64()) {
-            Some(asked) if run.measured_s < asked * 0.99 => {
+            Some(asked) if known_s.is_some_and(|known_s| known_s < asked * 0.99) => {
                 measured += &format!(" of {}", length(asked));
             }
             _ => {}

@@ -46,12 +46,7 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
 const UNKNOWN: &str = "not known: the log does not tell";
 
 fn measured_length(run: &RunSummary) -> String {
-    let gaps = &run.not_observed;
-    let no_totals = gaps.iter().any(|gap| gap.what == TOTALS_UNKNOWN);
-    match !unknown::has_length(gaps) || no_totals && run.measured_s == 0.0 {
-        true => UNKNOWN.to_owned(),
-        false => length(run.measured_s),
-    }
+    unknown::length_s(run).map_or_else(|| UNKNOWN.to_owned(), length)
 }
 
 /// How the run was driven, and its length.
@@ -63,8 +58,9 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     };
     page.row("load", Ink::Plain, &document::load(drive, Some(run)));
     let mut measured = measured_length(run);
+    let known_s = unknown::length_s(run);
     match drive.time.map(|time| time.as_secs_f64()) {
-        Some(asked) if run.measured_s < asked * 0.99 => {
+        Some(asked) if known_s.is_some_and(|known_s| known_s < asked * 0.99) => {
             measured += &format!(" of {}", length(asked));
         }
         _ => {}

@@ -63,6 +63,7 @@ const EXPLAINED: &[Case] = {
             ("server-counters", &[]),
         ),
         (("errors", Refuse, &[]), ("server-counters", &[])),
+        (("server-counters", Doubt, &[]), ("warm-up", &[Unexplained])),
         (
             ("errors", Doubt, &[DatabaseLocked]),
             ("stalls", &[DatabaseLocked, CpusIdle]),
@@ -127,6 +128,8 @@ const NOT_EXPLAINED: &[Case] = {
         (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
         (("fairness", Doubt, &[]), ("latency-modes", &[])),
         (("misses", Doubt, &[]), ("length", &[])),
+        // Another client may hold the lock, but the stall is what users notice.
+        (("server-counters", Doubt, &[]), ("stalls", &[LockWaits])),
         // A search depends on it.
         (
             ("host-resources", Doubt, &[Throttled]),
@@ -167,7 +170,8 @@ const NOT_EXPLAINED: &[Case] = {
 /// The outcome of a case's second finding, with or without the first.
 fn second(case: &Case, with_first: bool) -> Outcome {
     let (first, (check, causes)) = *case;
-    let (run, context) = (good(), Context::default());
+    let (mut run, context) = (good(), Context::default());
+    series(&mut run, names::DB_OTHER_SESSIONS, &[1.0; 30]);
     let mut findings = crate::judge(&run, &context);
     let mut set = |check: &str, outcome: Outcome, causes: &[Cause]| {
         let found = findings.iter_mut().find(|one| one.check == check).unwrap();

@@ -28,7 +28,7 @@ const GOOD: u64 = 1000;
 /// How often a good run is tried.
 const ATTEMPTS: u32 = 4;
 /// The longest run to try, if Dyno advises a longer one.
-const LONGEST_S: f64 = 600.0;
+const LONGEST_S: f64 = 120.0;
 /// The number of the first pair.
 const PAIRS: u64 = 2000;
 

@@ -50,8 +50,11 @@ pub(super) fn table(head: &[(String, bool)], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// A table of the terminal.
+/// A table of the terminal; nothing if no column has a value.
 pub(super) fn tabulated(of: Table) -> String {
+    if of.heads.is_empty() {
+        return String::new();
+    }
     let texts = |row: Vec<(Ink, String)>| row.into_iter().map(|(_, text)| text).collect();
     let rows: Vec<Vec<String>> = of.texts().into_iter().skip(1).map(texts).collect();
     let heads = of.heads.into_iter();

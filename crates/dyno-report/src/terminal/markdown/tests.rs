@@ -1,4 +1,6 @@
 use dyno_core::finding::Outcome;
+use dyno_core::record::NotObserved;
+use dyno_core::unknown::TOTALS_UNKNOWN;
 use dyno_samples::{full, summaries as samples};
 use dyno_verdict::{CompareError, CompareOptions, compare};
 
@@ -226,4 +228,24 @@ fn a_table_of_factors_has_a_column_for_each_level() {
     }
     of.columns = None;
     assert!(pivot(&of).contains("| memory | rate |\n"), "{}", pivot(&of));
+}
+
+#[test]
+fn a_run_without_figures_has_no_table_of_them() {
+    let mut run = RunSummary {
+        measured_s: 0.0,
+        ..samples::good()
+    };
+    (run.totals, run.rates, run.service) = Default::default();
+    run.not_observed.push(NotObserved {
+        what: TOTALS_UNKNOWN.to_owned(),
+        why: "the log does not show it".to_owned(),
+    });
+    let printed = run::one(&brief::title(&run), &run);
+    sound(&printed);
+    assert!(printed.contains("unknown length"), "{printed}");
+    assert!(
+        !printed.contains("|  |\n|  |") && !printed.contains(" 0 s"),
+        "{printed}"
+    );
 }
