@@ -75,7 +75,7 @@ impl<C: Caller> Site<'_, C> {
         with_sources.map(|cell| self.image_name(&cell)).collect()
     }
 
-    /// A server with an image of the same data at another place.
+    /// A server with an image of the same data on another file system.
     pub(super) fn sibling(&self, of_data: &str, name: &str) -> Option<Server> {
         let is_one = |other: &str| {
             let rest = other.strip_prefix(of_data);

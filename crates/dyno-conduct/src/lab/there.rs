@@ -124,7 +124,7 @@ fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
     Ok(())
 }
 
-/// What Dyno may do, given each data set of an experiment.
+/// The mode for a server, from the existing tables of each data set of an experiment.
 fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     let Some(first) = found.iter().find(|one| **one != TablesThere::None) else {
         return Ok(Mode::Load);

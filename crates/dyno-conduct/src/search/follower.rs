@@ -45,7 +45,7 @@ pub enum SearchEvent<'a> {
         number: usize,
         /// Its load and purpose.
         asked: Asked,
-        /// The quantity that the load is.
+        /// Whether the load is a rate or a number of sessions.
         of: Searched,
     },
     /// A trial has ended.
