@@ -371,8 +371,8 @@ fn capital(sentence: &str) -> String {
     text::sentence(sentence).trim_end_matches('.').to_owned()
 }
 
-/// The evidence that a server without a restart by [`restarted`] had none: its uptime spans the
-/// measurement.
+/// Evidence that the server did not restart, for a server without a restart by [`restarted`]: its
+/// uptime spans the measurement.
 fn stayed_up(view: &View) -> Option<String> {
     let age = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let facts = age(names::SERVER_UPTIME_S_START).zip(age(names::SERVER_UPTIME_S_END));

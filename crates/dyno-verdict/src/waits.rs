@@ -3,7 +3,7 @@
 use dyno_core::catalogue::names;
 use dyno_core::record::{RunRecord, Series};
 
-/// The least share of the sessions to report.
+/// The least share of the sessions that is reported.
 const SHARE_MIN: f64 = 0.05;
 
 /// The least number of samples: sessions that begin also open their tables.
