@@ -70,7 +70,8 @@ impl Others {
         }
     }
 
-    /// In the last sample the others used this number of cores. `known` are not among them.
+    /// Takes the number of cores that other processes used in the last sample. `known` processes do
+    /// not count as others.
     pub(crate) fn used(&mut self, cores: f64, cpus: usize, known: &Near) {
         if cores >= LOOKED_AT * cpus.max(1) as f64 {
             self.look(known);
