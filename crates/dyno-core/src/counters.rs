@@ -208,7 +208,7 @@ pub struct Counter {
     pub also: &'static [Also],
     /// Events that reset it to 0.
     pub reset: Reset,
-    /// How a reader could misread it.
+    /// A warning against misreading it.
     pub remark: &'static str,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Port::next_event`] decides when an event may start, so the worker owns limits and pacing;
 //! [`Port::event_start`] and [`Port::event_stop`] bound what is measured. Code that cannot yield
-//! uses [`Port::wait`] and [`Port::wait_event`], and its worker stands still with it.
+//! uses [`Port::wait`] and [`Port::wait_event`], which block its worker.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -141,7 +141,7 @@ pub struct Detached {
     pub started: Nanos,
     /// When it was due; open loop only.
     pub scheduled: Nanos,
-    /// It counts.
+    /// Whether it counts.
     pub measured: bool,
     /// The operation in progress, with its start.
     pub work: Option<(OperationId, Nanos)>,
@@ -246,7 +246,7 @@ pub trait Port {
     fn count_retry(&mut self, session: SessionId);
 }
 
-/// What a session runs.
+/// The entry that a session runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// Run the script's top level and `thread_init`.
@@ -276,7 +276,7 @@ pub enum Step {
     Failed(String),
 }
 
-/// What a worker drives: the scripts of its sessions.
+/// The scripts of the sessions that a worker drives.
 pub trait Program {
     /// Prepares the session to run `entry`; the first `resume` starts it.
     ///

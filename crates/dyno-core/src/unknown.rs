@@ -3,7 +3,7 @@
 
 use crate::record::NotObserved;
 
-/// What a counter covers.
+/// The part of a run that a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The whole run.
