@@ -56,10 +56,10 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     measured(ready, request, sinks, (true, own))
 }
 
-/// The same for a load that others make, who also calibrate.
+/// The same for a load that other load generators produce. They also calibrate.
 ///
+/// # Errors
 /// Anything that prevents a result.
-/// Whatever prevents a result.
 pub fn measure_load(
     ready: &mut Ready,
     request: &RunRequest,
