@@ -1,4 +1,5 @@
-//! Laws that the figures of one direction in fio's JSON obey, and what is left out if they do not.
+//! Checks the figures of one direction in fio's JSON against each other, and leaves out those that
+//! cannot be true.
 
 use super::document::{Direction, Latency, Sync};
 
@@ -23,7 +24,7 @@ pub(super) enum Leaves {
     Nothing,
     /// The counts and rates of the run.
     Rates,
-    /// The printed rate; count and time are confirmed by other figures, and give it.
+    /// The printed rate. Other figures confirm count and time, from which the rate is computed.
     PrintedRate,
     Bandwidth,
     Latencies,
@@ -41,7 +42,7 @@ impl Leaves {
         matches!(self, Self::Rates | Self::PrintedRate)
     }
 
-    /// For the warning.
+    /// The text for the warning; `None` if nothing is left out.
     pub(super) fn words(self) -> Option<&'static str> {
         Some(match self {
             Self::Nothing => return None,
@@ -56,7 +57,7 @@ impl Leaves {
     }
 }
 
-/// What a job allows.
+/// The deviations that a job's options explain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allows {
     /// I/Os in flight when counting begins or ends.

@@ -7,8 +7,8 @@ use super::output::{Output, Script};
 const TOLERANCE: f64 = 0.01;
 /// Shares have one decimal of a percent.
 const SHARE_ROUNDING: f64 = 0.051;
-/// Scripts that hold less than this share of the transactions are not all scripts. Threads count
-/// them without a lock, so a few may be lost.
+/// Scripts with less than this share of the transactions are not all scripts. Threads count
+/// transactions without a lock, so a few may be lost.
 const ALL: f64 = 0.9;
 
 /// Figures of scripts that cannot be true, which are removed.
