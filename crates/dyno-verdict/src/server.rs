@@ -65,7 +65,7 @@ thresholds! {
     PREPARED = 10.0, "percent of the statements", "executions of prepared statements":
         "transactions begin and end in plain text";
     RECONNECTS = 0.1, "percent of the events", "reconnects":
-        "a connection costs a hundred statements: one in a thousand adds a tenth";
+        "a connection costs as much as 100 statements: one per thousand adds a tenth";
     SILENT = 2.0, "count", "seconds without an answer":
         "one may be the observer's own deadline on a busy host";
     CUT_S = 3.0, "s", "time within which all connections ended":

@@ -46,7 +46,7 @@ thresholds! {
     UNDECIDED = 15.0, "percent of the mean",
         "half of the mean's 95 % interval, if the rate may drift":
         "with a drift of 30 %, the halves of the run differ by as much";
-    LENGTH_BINS = 8.0, "count", "whole seconds": "the autocorrelation of fewer is chance";
+    LENGTH_BINS = 8.0, "count", "whole seconds": "with fewer, the autocorrelation is chance";
 }
 
 /// The shortest series with a reported estimate of the autocorrelation.
