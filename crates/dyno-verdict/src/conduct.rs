@@ -157,7 +157,7 @@ fn cost(view: &View) -> CheckResult {
         match profile {
             Some(_) => "Profile a separate run, not the one whose figures count.",
             None => {
-                "Observe less often, or turn observers off; docs/observers.md lists their costs."
+                "Observe less often, or turn observers off: see docs/observers.md for their cost."
             }
         },
     )
