@@ -85,9 +85,9 @@ impl Row {
 /// Names that differ in one part, which the host or the server gives: `host.disk[vda].reads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// The text before that part.
+    /// The text before the variable part.
     pub before: &'static str,
-    /// The text behind it.
+    /// The text after the variable part.
     pub after: &'static str,
 }
 

@@ -175,7 +175,7 @@ pub enum Reset {
     FlushStatus,
     /// `pg_stat_reset()` and similar functions, and a crash; not a clean restart.
     Statistics,
-    /// Nothing: it is a gauge.
+    /// No event: the value is a gauge.
     State,
 }
 

@@ -112,7 +112,7 @@ impl PartialEq for Named {
 }
 
 impl<'a> Measurements<'a> {
-    /// Of latencies alone.
+    /// Measurements that consist of latencies only.
     pub fn of_latency(latency: &'a LatencySummary) -> Self {
         Self {
             latency,

@@ -22,7 +22,7 @@ pub type ConnId = u32;
 pub enum Next {
     /// The run is over for this session.
     Stop = 0,
-    /// Go on.
+    /// The next event may begin.
     Go = 1,
     /// Yield first, then ask again: the event is not due, or other sessions want their turn.
     Wait = 2,
@@ -79,7 +79,7 @@ pub type OperationId = u16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum OperationEnd {
-    /// As the script wanted.
+    /// The work was done as the script intended.
     Done = 0,
     /// Rolled back by design of the workload, e.g. an order with an unknown item; not an error.
     RolledBack = 1,

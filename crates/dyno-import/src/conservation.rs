@@ -17,7 +17,7 @@ pub(crate) type Held = (f64, f64);
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wild {
     pub(crate) index: usize,
-    /// Its count.
+    /// The count of the line.
     pub(crate) holds: f64,
     /// The total minus the other lines.
     pub(crate) room: f64,

@@ -32,7 +32,7 @@ pub enum SearchEvent<'a> {
         /// Its sessions.
         sessions: u32,
     },
-    /// The start of the search is known.
+    /// The load at which the search starts is known.
     Ground {
         /// The closed-loop runs; none if the user set the start.
         steps: &'a [ClimbStep],

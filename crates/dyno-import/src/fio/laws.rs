@@ -7,8 +7,8 @@ use super::document::{Direction, Latency, Sync};
 /// none and bandwidths in KiB. Also for counts: those of I/Os and latencies begin and end at
 /// slightly different times.
 const TOLERANCE: f64 = 0.02;
-/// The same since version 3: it divides the counts by the times that it prints, and prints rates
-/// with six decimals and bandwidths in bytes. The real logs agree to 0.0001 %.
+/// Relative tolerance since version 3, which divides the counts by the times that it prints, and
+/// prints rates with six decimals and bandwidths in bytes. Real logs agree to 0.0001 %.
 const EXACT: f64 = 0.001;
 /// Bins are up to 1/64 wide, and percentiles are printed as their middles or bounds.
 const BIN: f64 = 0.04;

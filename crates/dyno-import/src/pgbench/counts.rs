@@ -43,7 +43,7 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
     output.shares.iter().filter_map(wrong).collect()
 }
 
-/// The limit is compared with the latency of each transaction that was processed.
+/// Checks that the number of transactions compared with the limit agrees with the number processed.
 fn limit(output: &Output, processed: u64) -> Option<String> {
     let (of, (limit_ms, above)) = output.limit_of.zip(output.limit)?;
     let least = processed.saturating_sub(output.skipped.unwrap_or(0));

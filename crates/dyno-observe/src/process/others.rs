@@ -40,7 +40,7 @@ const PROCESSES_MAX: usize = 50_000;
 
 /// The others' share of the host's CPUs from which on they are identified by name.
 const LOOKED_AT: f64 = 0.05;
-/// The most ended processes whose names are kept.
+/// Maximum number of ended processes whose names are kept.
 const KEPT_MAX: usize = 1_000;
 
 /// The number and start time of a process, which together are unique.
