@@ -30,7 +30,7 @@ pub enum Keeping {
     Lost(String),
 }
 
-/// The same script on the same host against a null server.
+/// The result of running the same script on the same host against a null server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The most that this many workers can offer with a core each, events per second.
