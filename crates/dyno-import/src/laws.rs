@@ -1,5 +1,5 @@
-//! Checks the figures of sysbench's report against each other, with the tolerance of the printed
-//! digits. Figures that cannot be true are left out.
+//! Laws that the figures of sysbench's report obey, each with the tolerance of the printed digits.
+//! Figures that break one are left out.
 
 use std::fmt;
 
@@ -33,10 +33,10 @@ const HISTOGRAM_END_MS: f64 = 98_000.0;
 const BLOCK_ROUNDING: f64 = 0.001;
 const MIB: f64 = 1_048_576.0;
 
-/// A violated rule.
+/// A broken law.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Broken {
-    /// The contradiction, as a sentence without its end.
+    /// What cannot be, as a sentence without its end.
     pub(crate) text: String,
     figures: Vec<Figure>,
 }
@@ -115,7 +115,7 @@ pub(crate) fn leave_out_overflows(draft: &mut Draft) {
     }
 }
 
-/// The violated rules.
+/// The broken laws.
 pub(crate) fn broken(draft: &Draft) -> Vec<Broken> {
     let Some(report) = &draft.report else {
         return Vec::new();
@@ -135,7 +135,7 @@ pub(crate) fn broken(draft: &Draft) -> Vec<Broken> {
     found
 }
 
-/// Leaves out the figures that violate rules.
+/// Leaves out the figures that break laws.
 pub(crate) fn leave_out(draft: &mut Draft, broken: &[Broken]) {
     let Some(report) = &mut draft.report else {
         return;
@@ -386,8 +386,8 @@ fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     }
 }
 
-/// Whether the printed MiB differ from operations times the block size by more than the digits of
-/// both (`%.2f`) and of the block's size explain.
+/// Whether MiB differ from those that operations make, by more than the digits of both (`%.2f`)
+/// and of the block's size.
 fn is_other(made: f64, printed: f64, block: f64) -> bool {
     let room = ROUNDING + ROUNDING * block / MIB + BLOCK_ROUNDING * made.max(printed);
     (made - printed).abs() > room

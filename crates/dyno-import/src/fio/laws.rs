@@ -42,7 +42,7 @@ impl Leaves {
         matches!(self, Self::Rates | Self::PrintedRate)
     }
 
-    /// The text for the warning; `None` if nothing is left out.
+    /// For the warning.
     pub(super) fn words(self) -> Option<&'static str> {
         Some(match self {
             Self::Nothing => return None,
