@@ -1,4 +1,4 @@
-//! Options of runs on agents: which agents, how to reach them, and their bus.
+//! Options of runs on agents: which agents, how to reach them, and their NATS server (the bus).
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;

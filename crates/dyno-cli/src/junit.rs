@@ -56,7 +56,8 @@ impl JUnit {
     }
 }
 
-/// Writes the file, if one is wanted, after runs that ended like this. Their own error comes first.
+/// Writes the file, if one is wanted, after the runs of a command. If both failed, returns the
+/// error of the runs.
 ///
 /// # Errors
 /// The error of the runs, or the file cannot be written.

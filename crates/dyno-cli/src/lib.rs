@@ -7,14 +7,14 @@
 //!
 //! Commands and options:
 //!
-//! - What a command does: `src/commands`.
+//! - The code of a command: its file in `src/commands`.
 //! - An option, and the commands, tests of the host and searches that use it: its row in
 //!   `src/definitions`; the columns of a row: `src/options/opt.rs`. Parser, help, completion and
 //!   manual pages come from it, and a test compares `docs/options.md` with it.
-//! - From words to a plan: `src/commands/planned.rs`; from a plan to results:
-//!   `src/commands/execute.rs` and `crates/dyno-conduct`. Commands, trials of experiments and
-//!   searches share both.
-//! - Plans from options and back: `src/commands/plans.rs`.
+//! - From the command line to a plan: `src/commands/planned.rs`; from a plan to results:
+//!   `src/commands/execute.rs` and `crates/dyno-conduct`. Trials of experiments and searches use
+//!   the same code.
+//! - Plans from options, and options from plans: `src/commands/plans.rs`.
 //! - `dyno sysbench … run`: `src/commands/sysbench/run.rs`.
 //! - `dyno server`: `src/commands/server`.
 //! - `dyno import` (which files of a folder, which files next to them, what is stored):
@@ -27,15 +27,16 @@
 //! Terminal:
 //!
 //! - The live line: `src/live.rs`. Width, colours, pipes: `src/console.rs`.
-//! - What a run prints while it runs: `src/notices.rs`, `src/screen.rs`.
+//! - Notices and warnings during a run: `src/notices.rs`, `src/screen.rs`.
 //! - `--json`: `src/output.rs`; `--junit`: `src/junit.rs`.
 //!
 //! Searches and experiments:
 //!
-//! - The command line of a search, and its lines: `src/commands/search`; how it is conducted:
-//!   `crates/dyno-conduct/src/search`; its result: `crates/dyno-report/src/terminal/search.rs`.
-//! - What is shown of an experiment while it runs: `src/commands/lab/progress.rs`; how it is
-//!   conducted: `crates/dyno-conduct/src/lab`.
+//! - The command line of a search, and the lines that it prints: `src/commands/search`; its
+//!   algorithm: `crates/dyno-conduct/src/search`; its result:
+//!   `crates/dyno-report/src/terminal/search.rs`.
+//! - The progress of an experiment: `src/commands/lab/progress.rs`; its execution:
+//!   `crates/dyno-conduct/src/lab`.
 //! - Figures of an experiment by name: `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:
 //!   a module each in `src/commands/lab`.
 //! - Options of agents: `src/fleet_options.rs`; the agents: `crates/dyno-conduct/src/fleet`.

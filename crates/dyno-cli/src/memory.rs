@@ -1,6 +1,6 @@
-//! Passwords leave no traces in this process: freed memory is wiped, and the command line, which
-//! all users of the machine can read, loses its secrets once it has been read. Large blocks go back
-//! to the kernel at once.
+//! Keeps passwords out of this process's freed memory and its command line, which all users of the
+//! machine can read: freed memory is wiped, and secrets on the command line are overwritten once
+//! they have been read. Large blocks go back to the kernel at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -27,12 +27,12 @@ const MASK: u8 = b'*';
 // written to only while it is still allocated, and only within its size.
 unsafe impl GlobalAlloc for Wiping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's guarantee is the system's.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's guarantee is the system's.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -68,7 +68,7 @@ unsafe impl GlobalAlloc for Wiping {
 /// # Safety
 /// The block has that size and belongs to the caller.
 unsafe fn wipe(block: *mut u8, size: usize) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: the caller guarantees the block's size, and that nothing else uses it.
     unsafe { libc::explicit_bzero(block.cast(), size) }
 }
 

@@ -167,7 +167,7 @@ impl Exports {
         }
     }
 
-    /// All results are shown: waits for the last scrape and push.
+    /// Waits for the last scrape and push. By then, all results have been shown.
     pub(crate) fn finish(&mut self, stop: &StopSignal) {
         if let Some(push) = self.push.take() {
             push.finish(&self.figures);

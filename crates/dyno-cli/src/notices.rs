@@ -23,7 +23,7 @@ impl Terminal {
         }
     }
 
-    /// The same for a run on agents, which report some notices themselves.
+    /// Like [`Self::new`], for a run on agents, which report some notices themselves.
     pub(crate) fn of_agents(quiet: bool) -> Self {
         Self {
             quiet,
@@ -46,12 +46,12 @@ impl Sink for Terminal {
     }
 }
 
-/// Only warnings, on standard error.
+/// Sinks that only print warnings.
 pub(crate) fn quiet() -> Sinks {
     Sinks::new(vec![Box::new(Terminal::new(true))])
 }
 
-/// The start of a load that waits for a set time.
+/// A sentence with the time at which the load begins.
 fn begins(unix_s: f64) -> String {
     let instant = jiff::Timestamp::from_second(unix_s as i64);
     let ahead_s = (unix_s - dyno_core::clock::wall_time().as_secs_f64()).max(0.0);

@@ -1,7 +1,8 @@
 //! The command line: one definition per option, from which the parser and `--help` come.
 //!
-//! Scripts declare their own options, known only after loading. So a command line is read twice:
-//! leniently, to find the script and the options that affect its loading, then strictly.
+//! Scripts declare their own options, which are known only after loading. Therefore a command line
+//! is read twice: leniently, to find the script and the options that affect its loading, then
+//! strictly.
 
 mod elsewhere;
 mod opt;

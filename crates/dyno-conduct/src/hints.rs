@@ -13,7 +13,7 @@ use crate::usage;
 /// The database in suggested statements, as in the guide.
 const DATABASE: &str = "bench";
 
-/// Rejects a target without a database, in which a built-in workload could not have its tables.
+/// Rejects a target without a database, which a built-in workload needs for its tables.
 /// PostgreSQL always has one: by default that of the user's name.
 ///
 /// # Errors

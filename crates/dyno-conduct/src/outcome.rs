@@ -12,7 +12,7 @@ pub enum Outcome {
     Done,
     /// It failed, measured nothing, or sessions had lost their connections at its end.
     Failed,
-    /// Its verdict is a refusal, and the plan requests this outcome in that case.
+    /// Its verdict is refused, and the plan makes that a failure (`--gate`).
     Refused,
     /// One of the plan's conditions holds, or could not be decided.
     Limit,

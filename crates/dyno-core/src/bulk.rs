@@ -1,4 +1,4 @@
-//! Bulk loading: what the generator of rows and the driver that sends them must do.
+//! The contract between the generator of rows and the driver that sends them in bulk.
 
 /// The row format that the driver wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub enum BulkFormat {
 /// Produces rows on demand. The order of rows does not depend on the format, the number of calls or
 /// `max_bytes`.
 pub trait RowSource: Send {
-    /// Appends whole rows to `out`: at least one if there are any left, and then more until
-    /// `max_bytes` were appended. Returns how many rows were appended; 0 means that none is left.
+    /// Appends whole rows to `out`: at least one if any are left, and more until `max_bytes` were
+    /// appended. Returns the number of appended rows; 0 means that no row is left.
     fn fill(&mut self, out: &mut Vec<u8>, format: BulkFormat, max_bytes: usize) -> u64;
 
     /// Whether the user has stopped the load. Connections that block while they load check this

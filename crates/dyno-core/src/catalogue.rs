@@ -1,8 +1,9 @@
 //! The names of series and facts, each written once: a constant for the code, and a row with its
 //! unit, meaning and source for `docs/observers.md`.
 //!
-//! A new name is a line here and one where it is recorded; a misspelt one does not compile. The
-//! meaning of database counters depends on server and version: see [`counters`](crate::counters).
+//! To add a name, add a line here and one where it is recorded. A misspelt name does not compile.
+//! The meaning of database counters depends on server and version: see
+//! [`counters`](crate::counters).
 
 #[macro_use]
 mod define;
@@ -29,7 +30,7 @@ pub mod names {
     pub use super::server::names::*;
 }
 
-/// The kind of thing that a name denotes.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A series of states.
@@ -56,7 +57,7 @@ pub struct Row {
     pub kind: Kind,
     /// The unit of its values, as in [`SeriesKey`](crate::record::SeriesKey); empty for facts.
     pub unit: &'static str,
-    /// What its value says.
+    /// The meaning of its value.
     pub meaning: &'static str,
     /// Where it is read.
     pub source: &'static str,
@@ -84,9 +85,9 @@ impl Row {
 /// Names that differ in one part, which the host or the server gives: `host.disk[vda].reads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// The text before that part.
+    /// The text before the variable part.
     pub before: &'static str,
-    /// The text behind it.
+    /// The text after the variable part.
     pub after: &'static str,
 }
 

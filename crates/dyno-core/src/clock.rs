@@ -1,4 +1,4 @@
-//! The only place that reads a clock.
+//! The only module that reads a clock.
 
 use std::time::{Duration, SystemTime};
 

@@ -175,7 +175,7 @@ pub enum Reset {
     FlushStatus,
     /// `pg_stat_reset()` and similar functions, and a crash; not a clean restart.
     Statistics,
-    /// Nothing: it is a gauge.
+    /// No event: the value is a gauge.
     State,
 }
 
@@ -208,7 +208,7 @@ pub struct Counter {
     pub also: &'static [Also],
     /// Events that reset it to 0.
     pub reset: Reset,
-    /// How a reader could misread it.
+    /// A warning against misreading it.
     pub remark: &'static str,
 }
 

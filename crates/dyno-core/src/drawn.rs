@@ -1,5 +1,5 @@
-//! The last line of standard error, if it is one of progress that is drawn over and over. Whatever
-//! writes there next clears it first.
+//! The progress line at the end of standard error, which is redrawn in place. Clear it before
+//! writing other text there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

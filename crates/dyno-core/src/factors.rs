@@ -1,4 +1,4 @@
-//! Factors: what the user varies between runs, each with a level, such as `memory=5G`.
+//! Factors: properties that the user varies between runs, each with a level, such as `memory=5G`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! The figures of a run that people name: in conditions (`--fail-if`), tables (`--figure`),
-//! promises of searches, and experiment files. A new figure is one row of [`NAMED`]; conditions and
-//! tables also need its metric, which `dyno-verdict` estimates.
+//! The named figures of a run, as used in conditions (`--fail-if`), tables (`--figure`), promises
+//! of searches, and experiment files. A new figure is one row of [`NAMED`]; conditions and tables
+//! also need its metric, which `dyno-verdict` estimates.
 
 use crate::reported::Better;
 use crate::summary::{LatencySummary, RunSummary};
@@ -30,7 +30,7 @@ pub struct Named {
     value: fn(&Measurements<'_>) -> Option<f64>,
 }
 
-/// What figures are computed from.
+/// The data from which figures are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Measurements<'a> {
     /// Latencies.
@@ -112,7 +112,7 @@ impl PartialEq for Named {
 }
 
 impl<'a> Measurements<'a> {
-    /// Of latencies alone.
+    /// Measurements that consist of latencies only.
     pub fn of_latency(latency: &'a LatencySummary) -> Self {
         Self {
             latency,

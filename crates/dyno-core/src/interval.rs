@@ -1,4 +1,4 @@
-//! What workers record and hand over once an interval.
+//! The records that workers hand over once per interval.
 //!
 //! # A new counter
 //!
@@ -9,9 +9,9 @@
 //! - `crates/dyno-load/src/recorder.rs`: where it is counted.
 //! - `crates/dyno-results/src/schema`: its column, in the newest file or in one for a new version.
 //! - `crates/dyno-results/tests/files/common/mod.rs`: a value that a test stores and reads again.
-//! - `crates/dyno-report/src/terminal/sections.rs`, `crates/dyno-report/src/html/headlines.rs`:
-//!   where a person sees it.
-//! - `crates/dyno-verdict/src/errors.rs`: where it is judged, if it is.
+//! - `crates/dyno-report/src/terminal/sections.rs`, `crates/dyno-report/src/html/headlines.rs`: its
+//!   display.
+//! - `crates/dyno-verdict/src/errors.rs`: its check, if it has one.
 //! - `docs/results.md`, `docs/export.md`, `docs/json.md`, `docs/schema/run.json`: its description.
 
 mod codec;
@@ -265,7 +265,7 @@ impl OperationInterval {
 }
 
 sums! {
-    /// What the sessions of one role did.
+    /// The work of the sessions of one role.
     pub struct RoleCounters {
         /// Events that ended and count.
         events,
@@ -289,7 +289,7 @@ pub fn merge_roles(roles: &mut Vec<RoleCounters>, other: &[RoleCounters]) {
 /// With roles and more sessions than this, intervals do not record each session's events.
 pub const SESSIONS_COUNTED_MAX: u32 = 128;
 
-/// What one session did in an interval.
+/// The work of one session in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionCount {

@@ -4,32 +4,32 @@
 //!
 //! # Where to change what
 //!
-//! - What a plan holds and how it is read: `src/plan`, `src/target/plan.rs`.
+//! - The content of a plan, and reading plans: `src/plan`, `src/target/plan.rs`.
 //!   `docs/schema/plan.json` is generated from them. From and to options:
 //!   `crates/dyno-cli/src/commands/plans.rs`.
-//! - What a URL can say: `src/target`; where passwords come from:
+//! - The grammar of target URLs: `src/target`; sources of passwords:
 //!   `crates/dyno-drivers/src/credentials`.
 //! - A load that changes over time: `src/plan/schedule.rs` (grammar),
-//!   `crates/dyno-load/src/course.rs` (which arrival is due when, which sessions take part),
-//!   `crates/dyno-verdict/src/schedule.rs` (how parts are judged),
+//!   `crates/dyno-load/src/course.rs` (due times of arrivals, active sessions),
+//!   `crates/dyno-verdict/src/schedule.rs` (verdicts of the parts),
 //!   `crates/dyno-report/src/terminal/parts.rs` and `crates/dyno-report/src/html/parts.rs`.
-//! - What an interval holds, how intervals merge: `src/interval.rs`; serialised:
+//! - The content of an interval, and merging intervals: `src/interval.rs`; serialised:
 //!   `src/interval/codec.rs`; as agents send it: `src/interval/sparse.rs`; merging workers:
 //!   `crates/dyno-load/src/merger.rs`.
 //! - A new counter per interval: `src/interval.rs`, which lists the other files.
 //! - A new series or fact: its name, unit, meaning and source in `src/catalogue`, the source of
 //!   tables in `docs/observers.md`; recorded in `crates/dyno-observe`.
-//! - What a database counter counts, on which versions, what resets it: `src/counters`, another
+//! - The meaning of a database counter by version, and what resets it: `src/counters`, another
 //!   source of that guide.
 //! - The values of an event (a changed setting, a kernel message, a stalled generator):
 //!   `src/record/detail.rs`. Text is rendered from them and never parsed.
-//! - What a crash may cost: the classes in `src/finding/durability.rs`; which setting, directory or
-//!   counter yields which class: `crates/dyno-verdict/src/server/durability`; what killed servers
-//!   lost: `tests/tests/verdict/parallel/durability/matrix`.
+//! - The work that a crash may lose: the classes in `src/finding/durability.rs`; the class of a
+//!   setting, directory or counter: `crates/dyno-verdict/src/server/durability`; tests with killed
+//!   servers: `tests/tests/verdict/parallel/durability/matrix`.
 //! - Factors of a run: `src/factors.rs`; selecting runs by them:
 //!   `crates/dyno-results/src/read/list.rs`; tables: `crates/dyno-verdict/src/pivot.rs`,
 //!   `crates/dyno-report/src/terminal/pivot.rs`, `crates/dyno-cli/src/commands/pivot.rs`.
-//! - The figures that people name, with their units: `src/figures.rs`; of a record:
+//! - Named figures with their units: `src/figures.rs`; figures of a record:
 //!   `crates/dyno-analysis/src/figures.rs`.
 //! - Counts with nouns, quoting, digits: `src/text.rs` (words), `src/units` (quantities).
 //! - The content of `--json`: `src/summary.rs` and `docs/schema/run.json`.

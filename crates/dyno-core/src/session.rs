@@ -2,7 +2,7 @@
 //!
 //! [`Port::next_event`] decides when an event may start, so the worker owns limits and pacing;
 //! [`Port::event_start`] and [`Port::event_stop`] bound what is measured. Code that cannot yield
-//! uses [`Port::wait`] and [`Port::wait_event`], and its worker stands still with it.
+//! uses [`Port::wait`] and [`Port::wait_event`], which block its worker.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -22,7 +22,7 @@ pub type ConnId = u32;
 pub enum Next {
     /// The run is over for this session.
     Stop = 0,
-    /// Go on.
+    /// The next event may begin.
     Go = 1,
     /// Yield first, then ask again: the event is not due, or other sessions want their turn.
     Wait = 2,
@@ -79,7 +79,7 @@ pub type OperationId = u16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum OperationEnd {
-    /// As the script wanted.
+    /// The work was done as the script intended.
     Done = 0,
     /// Rolled back by design of the workload, e.g. an order with an unknown item; not an error.
     RolledBack = 1,
@@ -141,7 +141,7 @@ pub struct Detached {
     pub started: Nanos,
     /// When it was due; open loop only.
     pub scheduled: Nanos,
-    /// It counts.
+    /// Whether it counts.
     pub measured: bool,
     /// The operation in progress, with its start.
     pub work: Option<(OperationId, Nanos)>,
@@ -246,7 +246,7 @@ pub trait Port {
     fn count_retry(&mut self, session: SessionId);
 }
 
-/// What a session runs.
+/// The entry that a session runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// Run the script's top level and `thread_init`.
@@ -276,7 +276,7 @@ pub enum Step {
     Failed(String),
 }
 
-/// What a worker drives: the scripts of its sessions.
+/// The scripts of the sessions that a worker drives.
 pub trait Program {
     /// Prepares the session to run `entry`; the first `resume` starts it.
     ///

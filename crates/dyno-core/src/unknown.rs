@@ -4,7 +4,7 @@
 use crate::record::NotObserved;
 use crate::summary::RunSummary;
 
-/// What a counter covers.
+/// The part of a run that a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The whole run.
@@ -24,7 +24,7 @@ pub const LENGTH_UNKNOWN: &str = "measured_s";
 
 /// A gap: reads and writes are counted, but not other statements, so the sum is unknown, too.
 pub const OTHER_UNKNOWN: &str = "counters.other";
-/// The same of each interval.
+/// A gap: as [`OTHER_UNKNOWN`], but for each interval.
 pub const OTHER_OF_INTERVALS_UNKNOWN: &str = "intervals.other";
 
 const STATEMENTS: &[&str] = &["reads", "reads_empty", "writes", "other"];

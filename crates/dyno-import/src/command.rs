@@ -171,8 +171,8 @@ pub(crate) fn draws_no_keys(draft: &Draft) -> bool {
 }
 
 /// The distribution of keys, from the command line (explicit, or the version's default) or the head
-/// of the output; `None` if they do not show it, or the workload draws no keys. The default says
-/// nothing about a script that is not sysbench's own.
+/// of the output. `None` if neither shows it, or the workload draws no keys. The default does not
+/// apply to scripts other than sysbench's own.
 pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
     let name = name(draft);
     if WITHOUT_KEYS.contains(&name.as_str()) || name == OWN_KEYS {

@@ -1,11 +1,11 @@
 //! Checks a log's lines against the total in the same log.
 
-/// A line holds too much if it exceeds the remaining total by this factor.
+/// A line's count is too large if it exceeds the remaining total by this factor.
 const BEYOND: f64 = 1.25;
-/// It must also be this many times the usual line. If not, all lines hold too much.
+/// It must also be this many times the usual line. If not, the counts of all lines are too large.
 const STANDS_OUT: f64 = 1.5;
-/// At most one in this many lines may be left out, but always one. If more would be, the total
-/// belongs to another run.
+/// At most one in this many lines may be left out, but always one. If more counts are too large,
+/// the total belongs to another run.
 const LINES_EACH: usize = 50;
 /// Relative tolerance between a total and the lines of its run.
 const AGREE: f64 = 0.02;
@@ -13,18 +13,19 @@ const AGREE: f64 = 0.02;
 /// A line: its rate, and its length in seconds.
 pub(crate) type Held = (f64, f64);
 
-/// A line that holds more than the total leaves for it.
+/// A line whose count exceeds the total minus the other lines.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wild {
     pub(crate) index: usize,
-    /// The count it holds.
+    /// The count of the line.
     pub(crate) holds: f64,
     /// The total minus the other lines.
     pub(crate) room: f64,
 }
 
 /// The lines to leave out so that the others agree with the total, at most one of [`LINES_EACH`].
-/// Each line's ends may be off by `rounding_s`, so it may include some of its neighbours' time.
+/// The time of each line's start and end may be off by `rounding_s`, so a line may include some of
+/// its neighbours' time.
 pub(crate) fn wild(lines: &[Held], total: f64, rounding_s: f64) -> Vec<Wild> {
     let mut found: Vec<Wild> = Vec::new();
     let mut kept: Vec<(usize, Held)> = lines.iter().copied().enumerate().collect();
@@ -62,7 +63,7 @@ fn is_beyond(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> bool {
     largest(lines, total, rounding_s).is_some()
 }
 
-/// The largest line, if the total has no room for it.
+/// The largest line, if its count exceeds the total minus the other lines.
 fn largest(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> Option<Wild> {
     let (index, line) = lines
         .iter()

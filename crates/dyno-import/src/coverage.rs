@@ -15,7 +15,7 @@ pub(crate) struct Coverage {
     pub(crate) lengths_s: Vec<f64>,
     /// Whether each line begins where the one before it ended, or at the beginning.
     pub(crate) joined: Vec<bool>,
-    /// Time before or between lines that is in no line, in seconds.
+    /// Time before or between lines that no line covers, in seconds.
     pub(crate) between_s: f64,
     /// Whether there is a gap that rounded times do not explain.
     wide: bool,

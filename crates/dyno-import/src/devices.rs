@@ -1,6 +1,6 @@
-//! Laws that the rows of devices obey in the logs of iostat and sar: bytes are requests times their
-//! size, the queue is the rate of requests times their time, and no disk is busy all the time and
-//! more.
+//! Checks device rows in the logs of iostat and sar: bytes must equal requests times their size,
+//! the queue must equal the rate of requests times their time, and a disk cannot be busy for more
+//! than all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,14 +35,14 @@ const LAST_DIGIT: f64 = 2.0;
 /// A disk is busy for at most 100 % of the time between two reports. A report that comes late makes
 /// the time look shorter, at most by half.
 const UTILISATION_MAX: f64 = 150.0;
-/// By how much the queue may differ from what rates and times make: as a share of the larger one,
-/// and in requests. Linux before 5.0 counts requests when they wait, not when they end, and old
-/// versions of sysstat do not print flushes, of which at most two wait.
+/// Tolerance between the printed queue and the one computed from rates and times: as a share of the
+/// larger one, and in requests. Linux before 5.0 counts requests when they begin to wait, not when
+/// they end, and old versions of sysstat do not print flushes, of which at most two wait.
 const QUEUE_ROOM: (f64, f64) = (0.5, 2.0);
 /// A queue is left out if it differs in all of at least this many rows.
 const QUEUE_ROWS: usize = 2;
 
-/// A printed figure, and by how much rounding may have changed it.
+/// A printed figure, with the largest error due to rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rounded {
     value: f64,
@@ -50,7 +50,7 @@ struct Rounded {
 }
 
 impl Rounded {
-    /// Reads a figure; plain ones have this unit.
+    /// Reads a figure; plain numbers have this unit.
     fn read(word: &str, unit: f64) -> Option<Self> {
         let figure = Figure::read(word)?;
         let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -118,8 +118,8 @@ impl DeviceRow<'_> {
         self.figure(&[(name, 1.0)])
     }
 
-    /// The bytes by which requests and their size do not make those printed, with what was made:
-    /// the series, in words, and both figures.
+    /// The bytes that differ from requests times their size: the series, what they are, the
+    /// computed and the printed bytes.
     fn sizes(&self) -> Vec<(&'static [&'static str], &'static str, Rounded, Rounded)> {
         let mut apart = Vec::new();
         for (rate, size, bytes, series, what) in [
@@ -164,7 +164,7 @@ impl DeviceRow<'_> {
         apart
     }
 
-    /// The printed queue, and that of rates and times, if there were requests.
+    /// The printed queue, and the one computed from rates and times, if there were requests.
     fn queue(&self) -> Option<(f64, f64)> {
         let queue = self.plain("aqu-sz").or_else(|| self.plain("avgqu-sz"))?;
         let waits = |rate: &str, wait: &str| self.plain(rate).zip(self.plain(wait));
@@ -201,7 +201,7 @@ struct Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Laws {
     left_out: BTreeSet<(String, usize)>,
-    /// For each law the number of rows, and the first one's line and words.
+    /// For each violated rule the number of rows, and the line and words of the first one.
     broken: BTreeMap<&'static str, (usize, usize, String)>,
     queues: BTreeMap<String, Queue>,
 }
@@ -251,7 +251,7 @@ impl Laws {
         *rows += 1;
     }
 
-    /// Leaves out the figures that break a law. Returns the warnings, with their lines.
+    /// Leaves out the figures that violate a rule. Returns the warnings, with their lines.
     pub(crate) fn settle(self, collected: &mut Collected) -> Vec<(usize, String)> {
         let broken = self.broken.into_values();
         let mut warnings: Vec<(usize, String)> = broken

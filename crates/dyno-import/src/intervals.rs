@@ -188,16 +188,16 @@ struct Kind {
     name: &'static str,
     count: u64,
     pick: fn(&Point) -> Option<f64>,
-    /// How much more the report may hold.
+    /// How to bound the events outside the lines.
     rest: Rest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rest {
     Events,
-    /// They come with events, so about the same share of them is in no line.
+    /// They come with events, so about the same share of them is outside the lines.
     Statements,
-    /// All of them may be in the one second that is in no line.
+    /// All of them may be in the one second that no line covers.
     Faults,
 }
 
@@ -291,7 +291,8 @@ impl Held {
         any.then_some(held)
     }
 
-    /// Adds what a meeting of two intervals may move if the rate rises and falls by this much.
+    /// Adds the largest error from a rounded border between two intervals, if the rate rises and
+    /// falls by this much.
     fn add(&mut self, rise: f64, fall: f64) {
         let either = rise.max(fall);
         let (rise, fall) = match self.punctual {
@@ -352,7 +353,7 @@ fn ending(draft: &Draft, report: &Report, threads: f64, tail_s: f64) -> Option<f
     known.then(|| threads * (tail_s * 1000.0 / shortest_ms + UNDER_WAY))
 }
 
-/// Whether the report holds more than can be outside the lines.
+/// Whether the report's count exceeds the lines by more than the uncovered time explains.
 fn below(
     draft: &Draft,
     report: &Report,

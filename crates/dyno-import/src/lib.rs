@@ -1,10 +1,10 @@
 //! Converts logs of other tools to recorded runs: reports of sysbench, pgbench, fio and HammerDB,
 //! with logs of `vmstat`, `iostat`, `mpstat` and `sar` taken during the run.
 //!
-//! What a log does not say stays unknown: `None` or absent where the types allow it, else zero with
-//! an entry in [`RunRecord::not_observed`]. Nothing is estimated. Percentiles are those that were
-//! printed. Of a damaged log, everything legible is read, and the rest becomes a [`Warning`] with
-//! its file and line.
+//! Values that a log does not contain stay unknown: `None` or absent where the types allow it, else
+//! zero with an entry in [`RunRecord::not_observed`]. Nothing is estimated, and percentiles are as
+//! printed. Everything legible in a damaged log is read; the rest becomes a [`Warning`] with its
+//! file and line.
 //!
 //! # Where to change what
 //!

@@ -53,7 +53,7 @@ pub(crate) fn little(draft: &Draft, report: &Report, contradict: &mut impl FnMut
     }
 }
 
-/// Events take time.
+/// The total time must not be 0 if there were events.
 pub(crate) fn no_time(report: &Report, contradict: &mut impl FnMut(String)) {
     let events = report.events().filter(|events| *events > 0);
     if let (Some(events), Some(0.0)) = (events, report.total_time_s) {

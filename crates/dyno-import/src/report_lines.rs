@@ -1,4 +1,4 @@
-//! Laws that the report lines of a run of sysbench obey. Figures that break one are left out.
+//! Checks sysbench's report lines for contradictions, and leaves out figures that cannot be true.
 
 use crate::consistency::{TIME_TOLERANCE, is_above};
 use crate::coverage::{self, Coverage};

@@ -30,7 +30,7 @@ pub enum Role {
     Aa,
     /// The baseline in the middle or at the end of a block.
     Bracket,
-    /// The best cell once more, because it was partly chosen by chance.
+    /// Another trial of the best cell: its first figures are biased, because they made it the best.
     Confirm,
 }
 
@@ -70,7 +70,7 @@ pub struct Trials {
     pub trials: Vec<Trial>,
     /// Their cost.
     pub cost: Cost,
-    /// Whether the trials of a block are consecutive; otherwise those of a cell are.
+    /// Whether the trials of a block run consecutively; if not, those of a cell do.
     pub is_blocked: bool,
 }
 
@@ -115,7 +115,7 @@ impl Experiment {
     }
 
     /// The initial number of blocks: the file's repeats, or, with a target precision, the number
-    /// before the first look.
+    /// before the precision is first checked.
     pub fn blocks(&self) -> usize {
         let repeats = self.design.repeats.as_ref();
         let repeats = repeats.map(|repeats| *repeats.get_ref() as usize);
@@ -169,7 +169,7 @@ impl Experiment {
         all.iter().all(stops)
     }
 
-    /// The trials of this many blocks. In random order more blocks leave the earlier ones
+    /// The trials of this many blocks. In random order, adding blocks leaves the earlier ones
     /// unchanged, except for the baseline trials that are spread over blocks.
     pub fn trials_of(&self, blocks: usize) -> Trials {
         let cells = self.cells();
@@ -206,8 +206,8 @@ impl Experiment {
         }
     }
 
-    /// Groups of factors that change together, slowest first, and the number of groups that are
-    /// permuted. The levels of the other groups go up and down.
+    /// Groups of factors that change together, slowest first, and the number of groups whose order
+    /// is random. The others step through their levels upwards and then downwards.
     fn tiers(&self) -> (Vec<Vec<&str>>, usize) {
         let pair = self
             .design
@@ -289,7 +289,7 @@ impl Experiment {
         trials.insert(0, base);
     }
 
-    /// Directly after a trial of the same cell, where they are cheapest.
+    /// Adds each repeated baseline directly after a trial of the same cell, where it costs least.
     fn add_aa(&self, cells: &[Cell], blocks: usize, trials: &mut Vec<Trial>) {
         let is_base = |cell: &usize| cells[*cell].is_of(&self.design.baseline);
         let mut base: Vec<usize> = (0..cells.len()).filter(is_base).collect();

@@ -30,9 +30,9 @@ impl fmt::Display for Identity {
 /// Hashes of the scripts and servers that the file names.
 #[derive(Clone, Debug, Default)]
 pub struct Hashes {
-    /// Of each workload's script, by the workload's name.
+    /// The hash of each workload's script, by the workload's name.
     pub scripts: BTreeMap<String, String>,
-    /// Of each server's binary, by the server's kind.
+    /// The hash of each server's binary, by the server's kind.
     pub servers: BTreeMap<String, String>,
 }
 

@@ -5,9 +5,9 @@
 //!
 //! - The format of an experiment's file, and its errors: `src/file`. `docs/schema/experiment.json`
 //!   is generated from it.
-//! - What levels resolve to: `src/levels.rs`. Order and cost of trials: `src/design.rs`. What makes
-//!   a trial a different one: `src/identity.rs`.
-//! - The next trial, and what it needs after the one before: `src/schedule.rs`; how that is done:
+//! - How levels become a configuration: `src/levels.rs`. Order and cost of trials: `src/design.rs`.
+//!   The identity of a trial: `src/identity.rs`.
+//! - The next trial, and the change required before it: `src/schedule.rs`; making that change:
 //!   `crates/dyno-conduct/src/lab/conduct.rs`, `crates/dyno-conduct/src/lab/site.rs`.
 //! - Ratios, effects, claims, scaling: `src/analysis`; figures by name:
 //!   `crates/dyno-conduct/src/lab/figures.rs`; tables and plots:

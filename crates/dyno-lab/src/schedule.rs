@@ -55,7 +55,7 @@ impl<'a> Schedule<'a> {
         let of = |index: usize| progress.get(index).copied().unwrap_or(Progress::Open);
         let left = (0..trials.trials.len()).filter(|index| of(*index) != Progress::Done);
         let mut open: Vec<usize> = left.collect();
-        // Trials that were attempted before come last: in their block, or of all.
+        // Trials that were attempted before run last: in their block, or after all others.
         let tried = |index: &usize| of(*index) == Progress::Attempted;
         if trials.is_blocked {
             open.sort_by_key(|index| (trials.trials[*index].block, tried(index)));

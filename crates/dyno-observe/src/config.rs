@@ -1,4 +1,4 @@
-//! What to observe.
+//! The configuration of the observers.
 
 use std::path::PathBuf;
 use std::sync::Arc;

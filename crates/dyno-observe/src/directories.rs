@@ -23,8 +23,8 @@ pub(crate) struct ServerDirectory {
     pub path: PathBuf,
 }
 
-/// Reports the first place, and those others that are on another mount. `pid`: the server's
-/// process; `None` if it is this one.
+/// Reports the first directory, and each of the others that is on another mount. `pid`: the
+/// server's process; `None` if it is this process.
 pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) {
     let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
     let is_own = pid.is_none_or(|pid| {

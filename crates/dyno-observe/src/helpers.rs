@@ -22,7 +22,7 @@ pub struct Helpers {
 }
 
 impl Helpers {
-    /// Registers these process numbers, and this number of sessions from other hosts.
+    /// Registers the processes with these numbers, and this number of sessions from other hosts.
     pub fn new(processes: Vec<i32>, sessions: u32) -> Self {
         let mut known = known();
         known.processes.extend_from_slice(&processes);

@@ -4,8 +4,8 @@
 //! [`Observers::start`] starts one thread that reads `/proc` and `/sys`, and for a database a
 //! second one that queries it, so that a server that hangs does not stop the host's samples.
 //! Samples come out as [`Observation`]s, stamped with [`dyno_core::clock`]; observers do not know
-//! when the measurement begins. What cannot be observed is reported ([`Observation::NotObserved`]),
-//! and nothing is guessed.
+//! when the measurement begins. Whatever cannot be observed is reported
+//! ([`Observation::NotObserved`]); observers never guess.
 //!
 //! [`Profiler`] samples where server and client spend CPU time, with the system's `perf`.
 //!
@@ -15,7 +15,7 @@
 //!
 //! - What is observed: `src/host`, `src/process`, `src/database`; names, units and meanings:
 //!   `crates/dyno-core/src/catalogue`, from which `docs/observers.md` is generated.
-//! - What a database counter means: `crates/dyno-core/src/counters`.
+//! - The meaning of database counters: `crates/dyno-core/src/counters`.
 //! - CPU profiles: `src/profile`, `crates/dyno-run/src/recording/profiling.rs`,
 //!   `crates/dyno-report/src/html/profiles.rs`.
 //! - Definitions of tables, and how two are distinguished: `src/database/tables`,

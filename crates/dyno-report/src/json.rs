@@ -43,7 +43,7 @@ const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 3] = [
     ("operations.done_per_s", &["operations"], &["done_per_s"]),
 ];
 
-/// As JSON, with null instead of a zero that means unknown. The summary may be a part of it.
+/// Converts a summary, or a part of one, to JSON, with null in place of zeros that mean unknown.
 ///
 /// # Errors
 /// Those of `serde_json`.

@@ -91,7 +91,8 @@ pub fn of_run(run: &RunSummary) -> Suite {
     suite
 }
 
-/// What has no result, and why: a build server must not take an earlier file for it.
+/// A suite for a command without a result, with the reason: a build server must not use an earlier
+/// file.
 pub fn without_result(name: &str, why: &str) -> Suite {
     Suite {
         name: name.to_owned(),

@@ -35,7 +35,7 @@ pub const LENGTH: Duration = Duration::from_secs(2);
 /// new neighbours.
 const AGE_S_MAX: f64 = 7.0 * 86_400.0;
 
-/// What a script costs the client if the server costs nothing.
+/// The client's cost of a script, measured against a server that costs nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The workers' CPU time per event in microseconds.
@@ -212,8 +212,8 @@ fn socket(folder: &Path) -> PathBuf {
     folder.join(".s.PGSQL.5432")
 }
 
-/// What a calibration depends on: the host, the program, the script with its options, and the
-/// drive.
+/// The key of the cache: everything that a calibration depends on, which is the host, the program,
+/// the script with its options, and the drive.
 fn key(job: &Job, options: &[(String, OptionValue)]) -> String {
     let mut hash = Sha256::new();
     let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();

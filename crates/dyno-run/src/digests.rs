@@ -64,7 +64,8 @@ impl Reader {
         })
     }
 
-    /// Sets when the measurement begins. If there is a warm-up before it, that must not count.
+    /// Sets when the measurement begins. After a warm-up, the digests are read again then, so that
+    /// they exclude it.
     pub(crate) fn again_at(&mut self, measured: Nanos) {
         let wait = Duration::from_nanos(measured.saturating_sub(Clock.now()));
         if wait < Duration::from_millis(1) || self.before.1.is_err() {

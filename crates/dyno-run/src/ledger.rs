@@ -15,7 +15,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Reads the sums. `None` if nobody wants them, if the script keeps no ledger, or if they
+    /// Reads the sums. `None` if they are not requested, if the script keeps no ledger, or if they
     /// cannot be read, which is reported.
     pub fn read(ready: &mut Ready, wanted: Compared, sinks: &Sinks) -> Option<Self> {
         let whole = match wanted {

@@ -36,13 +36,13 @@ pub struct LoadEnd {
     pub calibration: Option<Calibration>,
 }
 
-/// Makes the load of a run that is ready. Reports its progress and returns its result.
+/// Generates the load of a run that is ready. Reports its progress and returns its result.
 pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<LoadEnd> + 'a;
 
 /// Runs the workload.
 ///
 /// # Errors
-/// Whatever prevents a result.
+/// Anything that prevents a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     if ready.gate.is_some() {
         return measure_part(ready, request, sinks);
@@ -56,10 +56,10 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     measured(ready, request, sinks, (true, own))
 }
 
-/// The same for a load that others make, who also calibrate.
+/// The same for a load that other load generators produce. They also calibrate.
 ///
 /// # Errors
-/// Whatever prevents a result.
+/// Anything that prevents a result.
 pub fn measure_load(
     ready: &mut Ready,
     request: &RunRequest,
@@ -137,8 +137,8 @@ fn measured(
     })
 }
 
-/// Makes part of a run's load. Leaves out what belongs to the whole run: the script's `init()` and
-/// `done()`, its ledger, and the server's plans and digests.
+/// Generates one part of a run's load. Leaves out what exists once per run: the script's `init()`
+/// and `done()`, its ledger, and the server's plans and digests.
 fn measure_part(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
     let recording = Recording::start(ready, request, sinks.clone()).map_err(not_begun)?;
     let mut watch = Watch::new(recording, &request.plan.record.percentiles);

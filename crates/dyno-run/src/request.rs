@@ -1,4 +1,4 @@
-//! What the user asks of a run.
+//! The user's request for a run.
 
 use dyno_core::db::ServerInfo;
 use dyno_core::plan::{OptionValue, Plan};

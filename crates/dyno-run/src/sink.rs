@@ -23,7 +23,7 @@ pub struct IntervalReport<'a> {
     pub operations: &'a [String],
 }
 
-/// What a run does apart from measuring, and warnings.
+/// A step of a run other than its measurement, or a message for the user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// The load runs against a null server for this long.
@@ -88,9 +88,9 @@ pub trait Sink: Send {
     fn facts(&mut self, _facts: &[Fact]) {}
     /// Settings of the server by name, either at the start or at the end of the run.
     fn settings(&mut self, _values: &[(String, String)], _at_end: bool) {}
-    /// Something happened.
+    /// An event.
     fn event(&mut self, _event: &Event) {}
-    /// Something could not be observed.
+    /// Something that could not be observed.
     fn not_observed(&mut self, _gap: &NotObserved) {}
     /// The CPU profile of a process. It comes after the last interval.
     fn profile(&mut self, _profile: &CpuProfile) {}

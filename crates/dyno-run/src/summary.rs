@@ -34,7 +34,7 @@ const FROZEN: f64 = 0.05;
 /// Measurements shorter than this many seconds are not checked for limits.
 const FIGURE_MIN_S: f64 = 0.5;
 
-/// What identifies a run in its summary.
+/// The identity of a run, for its summary.
 pub(crate) struct Subject<'a> {
     pub workload: WorkloadSummary,
     pub target: TargetSummary,
@@ -370,7 +370,7 @@ fn frozen_ns(outcome: &RunOutcome) -> Nanos {
     frozen.map(TimeRange::length_ns).max().unwrap_or(0)
 }
 
-/// What limits the figure, as far as can be seen from here.
+/// The limits of the figures, as far as this process can observe them.
 fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<String> {
     let mut limits = Vec::new();
     let embedded = summary.target.family.is_some_and(Family::is_embedded);

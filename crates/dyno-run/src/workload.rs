@@ -1,4 +1,4 @@
-//! What the sessions of a run do: run a script or a test of the host.
+//! The workload of a run: a script or a test of the host.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::builtins;
 use crate::error::{Result, RunError, failed};
 use crate::job::{Job, Ready};
 
-/// What the sessions of a run do.
+/// The workload of a run.
 #[derive(Clone)]
 pub enum Workload {
     /// A script.
@@ -183,7 +183,7 @@ pub(crate) fn plan(job: &mut Job) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What a test needs to know about the drive.
+/// The settings of the drive for a test.
 fn setting(edition: Edition, job: &Job) -> Setting {
     Setting {
         edition,

@@ -34,7 +34,7 @@ pub struct Advice {
 pub struct Counsel {
     /// Settings to review.
     pub settings: Vec<Advice>,
-    /// Names of counters that were checked and need no change.
+    /// Names of counters that were checked and give no reason for advice.
     pub quiet: Vec<&'static str>,
     /// The requests to the disks; sentences.
     pub disks: Vec<String>,

@@ -133,8 +133,7 @@ pub enum Basis {
     WithinRuns,
 }
 
-/// One side: its runs, and mean, median and stalls next to each other, because each hides
-/// something.
+/// One side: its runs, with mean, median and stalls, because each figure alone hides something.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
     /// Its runs.
@@ -164,9 +163,9 @@ pub struct RunLabel {
     /// Whether hardly any check applied, so that "valid" needs a qualification.
     #[serde(skip)]
     pub thin: bool,
-    /// The checks that doubted or refused it and were waived.
+    /// The waived checks that had a doubt about it or refused it.
     pub waived: Vec<String>,
-    /// The checks that doubt it, except those about the precision of its figures.
+    /// The checks with a doubt about it, except those about the precision of its figures.
     #[serde(skip)]
     pub doubts: Vec<String>,
     /// Its start, seconds since the Unix epoch; `None` if an imported log does not show it.

@@ -157,7 +157,7 @@ fn cost(view: &View) -> CheckResult {
         match profile {
             Some(_) => "Profile a separate run, not the one whose figures count.",
             None => {
-                "Observe less often, or fewer things: see docs/observers.md for what costs most."
+                "Observe less often, or turn observers off: see docs/observers.md for their cost."
             }
         },
     )

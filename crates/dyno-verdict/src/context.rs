@@ -24,13 +24,13 @@ pub struct Context {
 /// Whether a record was saved in a results file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// Completely.
+    /// All of it was saved.
     Whole,
     /// In part: the missing part and the reason, as the beginning of a sentence.
     Lost(String),
 }
 
-/// The same script on the same host against a null server.
+/// The result of running the same script on the same host against a null server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The most that this many workers can offer with a core each, events per second.
@@ -45,7 +45,7 @@ pub struct Calibration {
     pub sessions: u32,
     /// Number of workers.
     pub workers: u32,
-    /// Its time, seconds since the Unix epoch.
+    /// When it was measured, seconds since the Unix epoch.
     pub when_unix_s: f64,
 }
 
@@ -65,10 +65,10 @@ pub struct RowCount {
 /// The result of searching for the target's password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretScan {
-    /// The places searched, e.g. `arguments`, `facts`, `settings`.
+    /// The places that were searched, e.g. `arguments`, `facts`, `settings`.
     pub places: Vec<String>,
     /// The places where it was found. Never the secret itself.
     pub found: Vec<String>,
-    /// The places where it was masked before anything was saved.
+    /// The places where the password was masked before anything was saved.
     pub hidden: Vec<String>,
 }

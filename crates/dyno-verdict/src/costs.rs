@@ -81,7 +81,7 @@ pub fn cost_names() -> impl Iterator<Item = &'static str> {
 pub(crate) struct Summed {
     pub name: &'static str,
     pub series: &'static [&'static str],
-    /// The size of its unit in that of the series.
+    /// How many units of the series make one unit of the cost.
     pub unit_size: f64,
     pub unit: &'static str,
 }

@@ -6,13 +6,13 @@
 //!
 //! - A check or its threshold: `src/registry.rs` lists all checks, and a test compares
 //!   `docs/validity.md` with it. `dyno doctor`: `src/fitness`.
-//! - Which finding explains which, so that one cause yields one doubt: the table in
+//! - Which finding explains which others, so that one cause yields one doubt: the table in
 //!   `src/root_causes.rs`.
-//! - What may have moved with the rate: `src/time/causes.rs`; causes as values:
+//! - Changes that may explain a lower rate: `src/time/causes.rs`; causes as values:
 //!   `crates/dyno-core/src/finding/cause.rs`.
 //! - Durability classes by setting, directory or counter: `src/server/durability`; the classes:
 //!   `crates/dyno-core/src/finding/durability.rs`.
-//! - The server's host, and its checks: `src/server_host.rs`; who observes it:
+//! - Checks of the server's host: `src/server_host.rs`; its observer:
 //!   `crates/dyno-conduct/src/fleet/server_agent.rs`, `crates/dyno-conduct/src/fleet/observer.rs`.
 //! - Advice from counters and settings: `src/advice`, one rule each, by server.
 //! - Parts of a scheduled load: `src/schedule.rs`. A part of a run: `src/part.rs`.

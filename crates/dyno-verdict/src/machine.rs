@@ -351,8 +351,8 @@ pub(crate) fn others_are_many(view: &View) -> bool {
 }
 
 /// `sh (12) 1.5 cores` for the processes with the most CPU time; `None` if unknown. Processes that
-/// begin and end between two samples have no names. The whole run is from connecting to the end, so
-/// these may be more than [`others`], which are those of the measurement.
+/// begin and end between two samples have no names. The figures cover the run from connecting to
+/// its end, so their sum may exceed [`others`], which covers the measurement.
 pub(crate) fn others_by_name(view: &View) -> Option<String> {
     const BRIEF: &str = "processes that started and ended between two samples";
     const WHEN: &str = " (over the whole run)";

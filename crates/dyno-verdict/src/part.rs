@@ -17,7 +17,7 @@ const OF_THE_WHOLE: [&str; 6] = [
     "fairness",
 ];
 
-/// A beginning differs from this share on, as in the check `warm-up`.
+/// The relative difference from which a beginning is reported, as in the check `warm-up`.
 const OFF: f64 = 0.1;
 /// The largest p-value of that difference.
 const SURE: f64 = 0.01;

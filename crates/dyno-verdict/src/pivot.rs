@@ -201,7 +201,8 @@ fn undeclared(groups: &[Group<'_>]) -> Option<String> {
         let Some((first, others)) = group.runs.split_first() else {
             continue;
         };
-        // Differences together with a declared factor belong to the factor.
+        // Compare only runs with the same factors: other differences are attributed to a declared
+        // factor.
         let same = |other: &&&RunRecord| other.head.factors == first.head.factors;
         for other in others.iter().filter(same) {
             found.extend(unlike(first, other));

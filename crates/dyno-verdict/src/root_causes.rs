@@ -381,8 +381,8 @@ fn stalled_at_first(view: &View) -> bool {
     })
 }
 
-/// Whether the run ended in a stall. Where all events are as long as the silence between them,
-/// they did not end for their length, not for a stall.
+/// Whether the run ended in a stall. If events take as long as the silence at the end, none ended
+/// because they are long.
 fn stalled_at_the_end(view: &View) -> bool {
     const EVENTS: f64 = 3.0;
     const END_S: f64 = 1.0;

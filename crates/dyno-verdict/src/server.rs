@@ -65,7 +65,7 @@ thresholds! {
     PREPARED = 10.0, "percent of the statements", "executions of prepared statements":
         "transactions begin and end in plain text";
     RECONNECTS = 0.1, "percent of the events", "reconnects":
-        "a connection costs a hundred statements: one in a thousand adds a tenth";
+        "a connection costs as much as 100 statements: one per thousand adds a tenth";
     SILENT = 2.0, "count", "seconds without an answer":
         "one may be the observer's own deadline on a busy host";
     CUT_S = 3.0, "s", "time within which all connections ended":
@@ -371,8 +371,8 @@ fn capital(sentence: &str) -> String {
     text::sentence(sentence).trim_end_matches('.').to_owned()
 }
 
-/// The evidence that a server without a restart by [`restarted`] had none: its uptime spans the
-/// measurement.
+/// Evidence that the server did not restart, for a server without a restart by [`restarted`]: its
+/// uptime spans the measurement.
 fn stayed_up(view: &View) -> Option<String> {
     let age = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
     let facts = age(names::SERVER_UPTIME_S_START).zip(age(names::SERVER_UPTIME_S_END));

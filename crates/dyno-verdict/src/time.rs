@@ -46,7 +46,7 @@ thresholds! {
     UNDECIDED = 15.0, "percent of the mean",
         "half of the mean's 95 % interval, if the rate may drift":
         "with a drift of 30 %, the halves of the run differ by as much";
-    LENGTH_BINS = 8.0, "count", "whole seconds": "the autocorrelation of fewer is chance";
+    LENGTH_BINS = 8.0, "count", "whole seconds": "with fewer, the autocorrelation is chance";
 }
 
 /// The shortest series with a reported estimate of the autocorrelation.
@@ -76,10 +76,10 @@ pub(crate) fn changes(values: &[f64]) -> Vec<ChangePoint> {
     found
 }
 
-/// Names what a mean is of if it is not that of the run: a log's total may have many events that
-/// are in none of its lines.
+/// Qualifies a mean that is not the run's: a log's total may include many events that none of its
+/// lines shows.
 fn of_lines(view: &View, mean: f64) -> &'static str {
-    /// Less is the rounding of times.
+    /// A smaller difference is due to rounded times.
     const APART: f64 = 0.02;
     let stated = view.events_per_s().filter(|_| view.imported());
     match stated.is_some_and(|stated| (mean / stated - 1.0).abs() > APART) {
@@ -155,7 +155,7 @@ fn length(view: &View) -> CheckResult {
     .with_some("autocorrelation time", memory, "s")
 }
 
-/// No finding, but the rate is too variable and the run too short for one.
+/// The result if the rate varies too much, and the run is too short, for a finding.
 fn too_short(view: &View, half: f64) -> Option<CheckResult> {
     if !(UNDECIDED.value..PRECISION.value).contains(&half) {
         return None;

@@ -3,16 +3,16 @@
 use dyno_core::catalogue::names;
 use dyno_core::record::{RunRecord, Series};
 
-/// The least share of the sessions to report.
+/// A smaller share of the sessions is not reported.
 const SHARE_MIN: f64 = 0.05;
 
-/// The least number of samples: sessions that begin also open their tables.
+/// The minimum number of samples: sessions that begin also open their tables.
 const SAMPLES_MIN: usize = 3;
 
 /// The share of opened tables missing in the cache; below it the cache is no limit.
 const MISSES_MIN: f64 = 0.01;
 
-/// In percent of the periods of a quota.
+/// Throttled periods, in percent of all periods, from which on a quota is reported.
 const THROTTLED_MIN: f64 = 50.0;
 
 /// Limits shown by the server's list of sessions, as sentences; usually empty.

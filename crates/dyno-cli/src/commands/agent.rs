@@ -1,4 +1,4 @@
-//! `dyno agent`: be one of several load generators of a run.
+//! `dyno agent`: join a run as one of its load generators.
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -1,13 +1,13 @@
-//! What the table of commands says about each.
+//! A row of the table of commands in `catalogue.rs`.
 
 use anyhow::Result;
 
 use crate::options::{Grammar, Opt};
 
-/// The words that a command takes.
+/// A command's arguments that are not options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// No words.
+    /// None.
     Nothing,
     /// One workload.
     Workload,
@@ -17,7 +17,7 @@ pub(crate) enum Words {
     Runs,
     /// A recorded run, then checks with reasons.
     RunAndChecks,
-    /// The thing to list.
+    /// `workloads` or `runs`.
     Lists,
     /// Another tool, then its logs.
     Logs,
@@ -46,11 +46,11 @@ pub(crate) struct Command {
     pub arguments: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// Its block in the help; starts at 0, ascending.
+    /// Its section in the help: 0, 1, … The table is sorted by it.
     pub block: u8,
     /// The words that it takes.
     pub words: Words,
-    /// The options that it is parsed with.
+    /// The options that it accepts.
     pub options: fn() -> &'static [Opt],
     /// Runs it with all arguments: the program, the command and the rest.
     pub run: fn(Vec<String>) -> Result<u8>,

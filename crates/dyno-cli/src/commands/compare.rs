@@ -26,7 +26,7 @@ use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, window};
 /// Number of existing differences listed when a factor matches none.
 const DIFFERENCES_MAX: usize = 8;
 
-/// Compares.
+/// Compares the runs of the command line, and prints the result.
 ///
 /// # Errors
 /// A run does not exist, or the runs must not share a table.
@@ -120,7 +120,7 @@ fn write(
     })
 }
 
-/// The checks and the limits of a comparison.
+/// The checks and limits of a comparison, as a suite for `--junit`.
 fn suite(compared: &Comparison, conditions: &[Threshold]) -> Suite {
     let mut suite = of_comparison(compared);
     for held in held(compared, conditions) {

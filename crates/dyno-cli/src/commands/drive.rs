@@ -1,4 +1,4 @@
-//! Turns command-line options into a run's drive.
+//! Reads how to drive a run (its `Drive`) from the command line.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// Default warm-up of `dyno run`.
 const WARMUP: Duration = Duration::from_secs(2);
 
-/// The drive from `dyno run`'s options.
+/// The `Drive` of `dyno run`'s options.
 ///
 /// # Errors
 /// Invalid values.

@@ -39,7 +39,7 @@ fn stacks(run: &RunRecord) -> Result<Vec<u8>> {
 
 /// A chart of the run's page.
 fn chart(mut run: RunRecord, name: Option<&str>) -> Result<Vec<u8>> {
-    // A run that never finished is shown from its intervals.
+    // An unfinished run has no summary, so compute it from the intervals.
     run.summary = Some(recorded(&run, ""));
     let charts = Charts::of(&ReportInput {
         runs: std::slice::from_ref(&run),

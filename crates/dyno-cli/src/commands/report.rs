@@ -137,7 +137,7 @@ fn loaded(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<RunRecord>> {
     let mut runs = Vec::new();
     for word in words {
         let (file, mut record) = window::load(parsed, word, &scope, window)?;
-        // A run that never finished is shown from its intervals.
+        // An unfinished run has no summary, so compute it from the intervals.
         record.summary = Some(recorded(&record, &file.display().to_string()));
         runs.push((file, record));
     }

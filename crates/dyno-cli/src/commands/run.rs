@@ -41,7 +41,7 @@ pub(super) fn main(args: Vec<String>, command: &str) -> Result<u8> {
     let look = console::look(&planned.parsed);
     let shape = Shape::of(&planned);
     let mut shows = |run: &_| {
-        // A ladder's runs are rows of its table.
+        // The table of a ladder shows its runs.
         if shape != Shape::Ladder {
             output.show(run, &look);
         }
@@ -68,14 +68,14 @@ fn print(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The runs of a command.
+/// How a command is divided into runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// One, or the phases of a workload.
+    /// One run, or one for each phase of the workload.
     Runs,
-    /// Steps, a run each.
+    /// One run for each step.
     Ladder,
-    /// Steps, the parts of one run.
+    /// One run, whose parts are the steps.
     Parts,
 }
 

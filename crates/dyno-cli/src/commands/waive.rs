@@ -11,7 +11,7 @@ use crate::settings::usage;
 use crate::{STATUS_DONE, console, run_store};
 use dyno_core::redact;
 
-/// Waives.
+/// Adds waivers to a recorded run.
 ///
 /// # Errors
 /// The run or check does not exist, or the file cannot be written.

@@ -9,43 +9,43 @@ const HOW: &str = "Run and connection";
 const KEYS: &str = "keys: the NATS server";
 const COLLECT: &str = "collect: reading the agents' files";
 
-/// The load generators of a run.
+/// `--agents`: the load generators of a run.
 pub(super) const AGENTS: Opt = opt(
     GENERATORS,
     "agents",
     Some("LIST"),
     "Share the run among these load generators: local:N on this host, ssh:HOST on another, with \
-     --bus the names of agents that join. Append =W to give one a weight of W",
+     --bus the names of agents that join. Append =W to set a weight",
 );
-/// The basis of their shares.
+/// How to divide the load among them.
 pub(super) const AGENTS_BY: Opt = opt(
     GENERATORS,
     "agents-by",
     Some("WHAT"),
     "Divide the load by weights (=W), or by capacity, which the agents measure first [weights]",
 );
-/// The bus that they join.
+/// The NATS server that agents join.
 pub(super) const BUS: Opt = opt(
     GENERATORS,
     "bus",
     Some("URL"),
     "NATS server that agents join, e.g. tls://bus.example.org:4222",
 );
-/// The coordinator's key on it.
+/// The coordinator's key for that server.
 pub(super) const BUS_KEY: Opt = opt(
     GENERATORS,
     "bus-key",
     Some("FILE"),
     "The coordinator's key for the bus",
 );
-/// The authority of its certificate.
+/// The authority that signed that server's certificate.
 pub(super) const BUS_CA: Opt = opt(
     GENERATORS,
     "bus-ca",
     Some("FILE"),
     "Certificate authority that signed the bus's certificate",
 );
-/// The reaction to the loss of one.
+/// What to do when an agent is lost.
 pub(super) const ON_AGENT_LOSS: Opt = opt(
     GENERATORS,
     "on-agent-loss",
@@ -74,7 +74,7 @@ pub(super) const AGENT_COMMAND: Opt = opt(
     Some("COMMAND"),
     "Command that starts Dyno on the hosts of ssh agents [dyno]",
 );
-/// The bus program.
+/// The program of the NATS server.
 pub(super) const NATS_SERVER: Opt = opt(
     GENERATORS,
     "nats-server",

@@ -1,4 +1,4 @@
-//! The options of `dyno run` and of the other commands on workloads.
+//! The options of `dyno run` and the other commands that take a workload.
 
 use super::{agent, opt};
 use crate::options::{Opt, Scope};
@@ -110,7 +110,7 @@ pub(crate) const RUN: &[Opt] = &[
         "Count events slower than D; with --rate, skip events that would start later than D",
     )
     .of(Scope::Loads)
-    .not_of_searches("the promise sets it"),
+    .not_of_searches("the promise sets the limit"),
     opt(
         LOAD,
         "ramp-up",
@@ -352,7 +352,7 @@ pub(crate) const RUN: &[Opt] = &[
     )
     .repeats()
     .of(Scope::Results)
-    .not_of_searches("the promise takes its place")
+    .not_of_searches("the promise replaces it")
     .common(),
     opt(
         OUTPUT,
@@ -439,7 +439,7 @@ pub(crate) const RUN: &[Opt] = &[
         "Also write checks and conditions to FILE as JUnit XML, for build servers",
     )
     .of(Scope::Results)
-    .not_of_searches("its answer is a load, which --json writes to a file"),
+    .not_of_searches("its result is a load; --json writes it to a file"),
     opt(OUTPUT, "quiet", None, "Print no live lines and no progress").short('q'),
     opt(
         OUTPUT,

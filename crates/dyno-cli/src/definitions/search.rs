@@ -1,4 +1,4 @@
-//! The options of `dyno search`: its own, and those of `dyno run`.
+//! The options of `dyno search`: those that only it has, and those that it shares with `dyno run`.
 
 use std::sync::OnceLock;
 
@@ -7,26 +7,27 @@ use crate::options::Opt;
 
 const SEARCH: &str = "Search";
 
-/// Options that no other command has.
+/// Options that only `dyno search` has.
 pub(crate) const OF_SEARCHES: &[Opt] = &[
     opt(
         SEARCH,
         "from",
         Some("LOAD"),
-        "Start at this load, e.g. 2000/s, or 16 sessions [what a closed loop reaches in a few \
-         runs]",
+        "Start at this load, e.g. 2000/s, or 16 sessions [estimated by short runs of a \
+         closed loop]",
     ),
     opt(
         SEARCH,
         "width",
         Some("SHARE"),
-        "Stop when the bounds are this close, e.g. 1% [2%, but not below what may be late]",
+        "Stop when the bounds are this close, e.g. 1% [2%, or the allowed share of late \
+         events if that is more]",
     ),
     opt(
         SEARCH,
         "votes",
         Some("N"),
-        "Judge each load by N trials, or by fewer if they settle it [7]",
+        "Judge each load by N trials, or by fewer if they decide [7]",
     ),
     opt(
         SEARCH,
@@ -36,7 +37,7 @@ pub(crate) const OF_SEARCHES: &[Opt] = &[
     ),
 ];
 
-/// All options, its own first.
+/// All options of `dyno search`: those that only it has come first.
 pub(crate) fn search() -> &'static [Opt] {
     static ALL: OnceLock<Vec<Opt>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -45,7 +46,7 @@ pub(crate) fn search() -> &'static [Opt] {
     })
 }
 
-/// A run's option with a search's default.
+/// An option of `dyno run` with the default and help text for searches.
 fn adapted(opt: &Opt) -> Opt {
     let help = match opt.name {
         "sessions" => {

@@ -4,9 +4,9 @@ use super::opt;
 use crate::options::Opt;
 
 const GROUP: &str = "Options";
-/// Group of a server's place.
+/// The group of options for a server's file system.
 const PLACE: &str = "Dedicated file system (up)";
-/// Group of a server's limits.
+/// The group of options for a server's limits.
 const LIMITS: &str = "Limits for up and restart ('none' removes one)";
 
 /// The options of `dyno server`.

@@ -42,11 +42,11 @@ pub(crate) struct Opt {
 pub(crate) enum Scope {
     /// All of them.
     All,
-    /// All but `saturate`, which sets it.
+    /// All but `saturate`, whose steps set the load.
     SingleLoads,
     /// Those that apply a load: `run`, `saturate`, `calibrate` and `search`.
     Loads,
-    /// Those that record one: `run`, `saturate` and `search`.
+    /// Those that record runs: `run`, `saturate` and `search`.
     Results,
     /// All but `calibrate`, which prints a few lines.
     Shown,
@@ -59,7 +59,7 @@ pub(crate) enum Scope {
 pub(crate) enum HostTests {
     /// All.
     All,
-    /// Those that draw random places.
+    /// Those that choose positions at random.
     Draws,
     /// None: it is about databases, scripts, or threads that sessions share.
     None,
@@ -140,7 +140,7 @@ impl Opt {
         self
     }
 
-    /// Only tests of the host that draw random places use it.
+    /// Only tests of the host that choose positions at random use it.
     pub(crate) const fn of_draws(mut self) -> Self {
         self.host = HostTests::Draws;
         self

@@ -94,7 +94,7 @@ pub(super) fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
     serde_json::from_value(value).map_err(|_| nothing())
 }
 
-/// An agent's place in a run.
+/// Everything that an agent needs to take part in a run.
 pub struct Membership {
     /// Its connection to the bus.
     pub bus: NatsConfig,
@@ -106,7 +106,7 @@ pub struct Membership {
     pub conditions: Conditions,
     /// See [`AgentConfig::linger_ns`].
     pub linger_ns: u64,
-    /// Its parent keeps its standard input open during the run.
+    /// Whether its parent keeps its standard input open during the run.
     pub is_held: bool,
 }
 

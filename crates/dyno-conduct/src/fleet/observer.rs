@@ -77,7 +77,7 @@ pub fn observe(out: impl Write + Send + 'static) -> Result<()> {
                     say(&answers, &Line::Echo(sent, now));
                 }
             }
-            // The parent is gone, or requested the end.
+            // The parent has ended, or requested the end.
             drop(ended);
         })
         .context("cannot start the thread that answers questions")?;

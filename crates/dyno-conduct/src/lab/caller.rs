@@ -1,4 +1,4 @@
-//! What the conduct of experiments needs of its caller.
+//! The interface through which an experiment uses its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,10 @@ pub trait Caller {
     type Options;
     /// An executed command, before its files are written.
     type Executed;
-    /// Something begins or has happened.
+    /// Reports a step of the experiment.
     fn event(&self, event: LabEvent<'_>);
-    /// Follows the restoring of data that begins now: the copied bytes, and all.
+    /// A restore of data begins. Returns a function that takes its progress: copied and total
+    /// bytes.
     fn restoring(&self) -> Box<dyn Fn(u64, u64)>;
     /// The command that supervises a server.
     ///
@@ -65,7 +66,7 @@ pub trait Caller {
         executed: Self::Executed,
         stop: &StopSignal,
     ) -> Result<(Vec<RunSummary>, Outcome)>;
-    /// Why a trial fails whose runs have this outcome.
+    /// The error of a trial whose runs ended with this outcome.
     fn incomplete(&self, outcome: Outcome) -> Error;
 }
 
@@ -76,16 +77,16 @@ pub enum LabEvent<'a> {
     Begun {
         /// The experiment's name.
         name: &'a str,
-        /// The trials that earlier processes finished.
+        /// Its progress so far, including earlier processes.
         pace: Pace,
     },
     /// A trial is being prepared.
     Preparing {
         /// The trial.
         label: &'a str,
-        /// The trials before it.
+        /// The progress before this trial.
         pace: Pace,
-        /// It was tried before, and is out of order.
+        /// Whether it is a retry, which runs out of order.
         again: bool,
     },
     /// A server's data directory is being created.
@@ -103,11 +104,11 @@ pub enum LabEvent<'a> {
     },
     /// A server is being started.
     Starting(&'a Kind),
-    /// The server still works on this in the background.
+    /// The server is still busy with this background work.
     WaitingForQuiet(&'a str),
-    /// Nothing runs for this long.
+    /// A pause of this length.
     Settling(Duration),
-    /// A setting could not be read back: this step, the first about it.
+    /// A setting could not be read back. Only the first such step of each setting is reported.
     NotReadBack(&'a Step),
     /// A search for the load that keeps this promise begins.
     Searching(&'a str),
@@ -115,7 +116,7 @@ pub enum LabEvent<'a> {
     Measuring {
         /// The trial.
         label: &'a str,
-        /// The trials before it.
+        /// The progress before this trial.
         pace: Pace,
     },
     /// A trial is done.
@@ -124,14 +125,14 @@ pub enum LabEvent<'a> {
         label: &'a str,
         /// Its runs: one, or one per phase.
         runs: &'a [RunSummary],
-        /// The trials up to it.
+        /// The progress including this trial.
         pace: Pace,
     },
     /// A trial failed.
     Failed {
         /// The trial.
         label: &'a str,
-        /// Why.
+        /// The error.
         why: &'a str,
     },
     /// The budget does not cover another block.

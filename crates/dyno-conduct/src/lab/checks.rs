@@ -123,7 +123,7 @@ pub fn proxy(server: &dyno_lab::file::Server) -> Option<Result<ProxyOptions>> {
 /// Ways to connect to a server that Dyno starts.
 const WAYS: [&str; 5] = ["socket", "tcp", "tls", "direct", "proxy"];
 
-/// Mistakes in commands during the load, ways to load, and files.
+/// Mistakes in commands that run during the load, in ways to load data, and in files.
 fn other_mistakes(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     let outputs = cells.iter().flat_map(|cell| cell.effective.output.keys());
@@ -175,7 +175,7 @@ fn missing_file(server: &dyno_lab::file::Server) -> Option<String> {
     ))
 }
 
-/// Mistakes in the ways to servers.
+/// Mistakes in the ways to connect to servers.
 fn ways(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     let other_way = |path: &&str| !WAYS.contains(path);

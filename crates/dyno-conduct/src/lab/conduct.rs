@@ -1,5 +1,5 @@
-//! Conducts an experiment: runs its trials one after the other, and plans more of them where its
-//! file asks for precision or a confirmation.
+//! Runs the trials of an experiment one after the other, and plans more if its file requests a
+//! precision or a confirmation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const FINGERPRINT: &str = "dataset.fingerprint";
 /// Letters of a trial's identity in the name of its search.
 const SEARCH_NAME: usize = 12;
 
-/// What the user decided.
+/// The user's decisions about an experiment.
 #[derive(Clone, Debug)]
 pub struct LabSettings {
     /// Limit of failed trials in a row.

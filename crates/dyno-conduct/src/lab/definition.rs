@@ -206,7 +206,7 @@ impl Lab {
     }
 
     /// Finds servers and workloads, and checks each cell against them, before anything runs.
-    /// Returns every mistake. Plan the trials after it.
+    /// Returns all mistakes. Call it before planning the trials.
     ///
     /// # Errors
     /// The folder of servers does not belong to this user.
@@ -294,7 +294,7 @@ impl Lab {
         Ok(Some(found))
     }
 
-    /// Makes the plans of a cell's command lines.
+    /// Plans a cell's command lines, which shows mistakes in them.
     fn try_lines<C: Caller>(&mut self, cell: &Cell, kind: Option<&Kind>, caller: &C) -> Result<()> {
         let effective = &cell.effective;
         let target = match (&effective.server.url, kind.and_then(Kind::family)) {

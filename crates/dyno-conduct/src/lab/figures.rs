@@ -35,8 +35,8 @@ pub fn subject(experiment: &Experiment) -> &'static str {
     }
 }
 
-/// The cell with the highest mean rate, among those that count; for open loops, which request a
-/// rate, the one with the lowest p99.
+/// The cell with the highest mean rate among the usable trials; for open loops, whose rate is
+/// given, the cell with the lowest p99.
 pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
     let figure = experiment.subject();
     let mut cells: BTreeMap<&BTreeMap<String, String>, Vec<f64>> = BTreeMap::new();
@@ -61,7 +61,7 @@ pub fn best(experiment: &Experiment, done: &[Done]) -> Option<Best> {
 pub struct Best {
     /// Its levels.
     pub levels: BTreeMap<String, String>,
-    /// The figure that makes it the best.
+    /// The figure by which it is the best.
     pub figure: &'static str,
     /// Its mean: per second, or in milliseconds.
     pub value: f64,

@@ -62,7 +62,7 @@ pub(super) fn place(place: &Values) -> Result<Option<Place>> {
         return Err(unknown("a place", other, &OF_PLACE));
     }
     let Some(kind) = place.get("fs") else {
-        // The size is the factor's, and a level can mean the default file system.
+        // The size belongs to the factor. A level without other keys uses the default file system.
         return match place.keys().find(|name| *name != "size") {
             None => Ok(None),
             Some(name) => Err(anyhow!(

@@ -52,7 +52,7 @@ impl<C: Caller> Site<'_, C> {
         Ok(format!("lab-{name}-{hash}"))
     }
 
-    /// The name of the server with a cell's data, at its place.
+    /// The name of the server that has a cell's data on the cell's file system.
     pub(super) fn image_name(&self, cell: &Cell) -> Result<String> {
         let of_data = self.data_name(cell)?;
         if host::place(&cell.effective.place)?.is_none() {
@@ -75,7 +75,7 @@ impl<C: Caller> Site<'_, C> {
         with_sources.map(|cell| self.image_name(&cell)).collect()
     }
 
-    /// A server with an image of the same data at another place.
+    /// A server with an image of the same data on another file system.
     pub(super) fn sibling(&self, of_data: &str, name: &str) -> Option<Server> {
         let is_one = |other: &str| {
             let rest = other.strip_prefix(of_data);

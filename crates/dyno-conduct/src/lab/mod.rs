@@ -1,5 +1,5 @@
-//! Experiments: their trials, the checks before these, their command lines, servers and data, how
-//! they are conducted, and what they measured.
+//! Experiments: checks before the trials, command lines, servers and data, the order of steps, and
+//! the figures of finished trials.
 
 pub mod attempts;
 mod caller;

@@ -1,4 +1,4 @@
-//! How far an experiment is, and how long its trials take.
+//! The progress of an experiment, and the time its trials take.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace in these states of an experiment's trials.
+    /// The progress of an experiment whose trials are in these states.
     pub fn of(lab: &Lab, states: &BTreeMap<String, TrialState>) -> Self {
         let progress = lab.progress(states).into_iter();
         let took_ms = states.values().filter_map(|state| state.took_ms);
@@ -48,14 +48,14 @@ impl Pace {
         self.all as f64 * self.each_s()
     }
 
-    /// Another trial is done, in this time.
+    /// Adds a finished trial, which took this long.
     pub(super) fn add(&mut self, took_s: f64) {
         self.done += 1;
         self.took_s += took_s;
     }
 
-    /// A trial's expected time, in seconds: the mean of the finished ones, as `dyno lab status` has
-    /// it, or the plan's.
+    /// A trial's expected time, in seconds: the mean of the finished ones, which `dyno lab status`
+    /// shows, or the plan's if none has finished.
     fn each_s(&self) -> f64 {
         match self.done {
             done if done > 0 && self.took_s > 0.0 => self.took_s / done as f64,

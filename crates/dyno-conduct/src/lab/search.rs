@@ -1,5 +1,5 @@
-//! Trials that search for the highest load which keeps a promise: a search, then one run at that
-//! load, which is the trial's record.
+//! Trials that search for the highest load that keeps a promise. After the search, one run at that
+//! load becomes the trial's record.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::{Command, usage};
 /// Searches for a trial's load; returns the trial at that load, and a sentence about it.
 ///
 /// # Errors
-/// A run fails, the user ends it, or no load is the answer: the load generator was the limit, even
-/// the lowest load broke the promise, or votes decided nothing.
+/// A run fails, the user ends it, or the search has no answer: the load generator was the limit,
+/// even the lowest load broke the promise, or the votes were inconclusive.
 pub(super) fn search<C: Caller>(
     caller: &C,
     (trial, options): (&Command, &C::Options),

@@ -16,11 +16,11 @@ use crate::{tables_there, usage};
 /// What Dyno may do to a workload's tables on a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Use them as they are.
+    /// Use the existing tables unchanged.
     Use,
-    /// They do not exist. Load them; this process may drop them again.
+    /// Load the tables, which do not exist. This process may drop them again.
     Load,
-    /// Drop and reload them, as the user requested.
+    /// Drop and reload the tables, as the user requested.
     Reload,
 }
 
@@ -124,7 +124,7 @@ fn try_settings(lab: &Lab, modes: &BTreeMap<String, Mode>) -> Result<()> {
     Ok(())
 }
 
-/// What Dyno may do, given each data set of an experiment.
+/// The mode for a server, from the existing tables of each data set of an experiment.
 fn mode(found: &[TablesThere], resets: bool) -> Result<Mode, String> {
     let Some(first) = found.iter().find(|one| **one != TablesThere::None) else {
         return Ok(Mode::Load);

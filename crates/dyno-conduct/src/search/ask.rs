@@ -1,4 +1,4 @@
-//! A search: what it runs, and its terms.
+//! A search: the run to repeat at different loads, and the terms.
 
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ pub struct Ask {
     pub name: String,
     /// The promise, and how to judge whether a load keeps it.
     pub terms: Terms,
-    /// The database runs inside the load generator, or is missing: late events cannot be blamed on
-    /// one of them.
+    /// The database runs inside the load generator, or there is none, so late events cannot be
+    /// attributed to one of them.
     pub is_embedded: bool,
 }
 
@@ -96,7 +96,7 @@ impl Ask {
     }
 }
 
-/// What the user set; anything else has a default.
+/// The user's settings. Missing ones have defaults.
 #[derive(Clone, Debug, Default)]
 pub struct SearchSettings {
     /// The first load.

@@ -28,7 +28,7 @@ const LEAST: f64 = 0.01;
 /// adds latency.
 pub(super) const CEILING_SHARE: f64 = 0.7;
 
-/// The start of a search, and its range of loads.
+/// The first load of a search, and its range of loads.
 #[derive(Debug)]
 pub(super) struct Ground {
     pub start: Start,

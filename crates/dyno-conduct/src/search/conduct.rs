@@ -231,7 +231,7 @@ impl UnderWay<'_> {
         };
         self.follower.event(SearchEvent::Begun {
             ask: self.ask,
-            // Half of the votes and one settle most loads.
+            // Half of the votes plus one decide most loads.
             trials: LOADS * (terms.votes as usize / 2 + 1) + confirming,
             each: goal.trial_duration + terms.settle + begins,
         });

@@ -32,7 +32,7 @@ pub enum SearchEvent<'a> {
         /// Its sessions.
         sessions: u32,
     },
-    /// The start of the search is known.
+    /// The load at which the search starts is known.
     Ground {
         /// The closed-loop runs; none if the user set the start.
         steps: &'a [ClimbStep],
@@ -45,7 +45,7 @@ pub enum SearchEvent<'a> {
         number: usize,
         /// Its load and purpose.
         asked: Asked,
-        /// The quantity that the load is.
+        /// Whether the load is a rate or a number of sessions.
         of: Searched,
     },
     /// A trial has ended.

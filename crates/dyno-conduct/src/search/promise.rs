@@ -23,7 +23,7 @@ pub struct Promise {
 /// A latency limit for a percentage of the events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyPromise {
-    /// In percent, above 0 and below 100.
+    /// The percentage, above 0 and below 100.
     pub percentile: f64,
     /// The limit, including the wait in an open loop.
     pub within: Duration,

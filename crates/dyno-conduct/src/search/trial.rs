@@ -29,7 +29,7 @@ pub const OFFERED: &str = "offered";
 /// The factor of the runs that find the start of the search.
 pub(super) const CLIMB: &str = "search-climb";
 
-/// Checks that blame the load generator, each from this outcome on.
+/// Checks that attribute the limit to the load generator, each with the mildest outcome that does.
 const CLIENTS: [(&str, Found); 3] = [
     ("generator-ceiling", Found::Refuse),
     ("client-cpu", Found::Doubt),
@@ -196,7 +196,7 @@ impl Trials<'_> {
     }
 }
 
-/// The results file's record of a run.
+/// Reads the record of a run from its results file.
 pub(super) fn record_of(run: &RunSummary) -> Result<RunRecord> {
     let kept = run
         .recorded
@@ -283,8 +283,8 @@ fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
     )
 }
 
-/// Whether a check blames the load generator, waived or not. A generator starved of CPU was the
-/// limit even if its neighbours explain the starvation.
+/// Whether a check attributes the limit to the load generator, waived or not. A generator that got
+/// too little CPU was the limit even if another finding explains why.
 fn is_clients(finding: &Finding) -> bool {
     let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
     bound.is_some_and(|(_, from)| finding.outcome >= *from || is_starved(finding))
@@ -310,7 +310,7 @@ fn clients_fault(findings: &[Finding]) -> Option<String> {
     )
 }
 
-/// The load generator's ceiling, as the verdict has it.
+/// The load generator's ceiling according to the run's findings.
 pub(super) fn ceiling(run: &RunSummary) -> Option<f64> {
     let mut findings = run.findings.iter();
     let own = findings.find(|own| own.check == "generator-ceiling")?;

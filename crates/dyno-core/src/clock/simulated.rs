@@ -80,7 +80,7 @@ pub(super) fn now() -> Option<Nanos> {
 pub struct Member(());
 
 impl Member {
-    /// Adds a member; `None` if time is not simulated. Whoever starts a thread enters it, so that
+    /// Adds a member; `None` if time is not simulated. Call it before starting the thread, so that
     /// no time passes before the thread runs.
     pub fn enter() -> Option<Self> {
         is_on().then(|| {

@@ -1,4 +1,4 @@
-//! How long events and operations took.
+//! Latencies of events and operations.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -36,7 +36,7 @@ pub struct Access {
 }
 
 impl StatementPlan {
-    /// All accesses in short, without row counts, which move with the statistics: `ref
+    /// All accesses in short, without row counts, which change with the statistics: `ref
     /// products.by_month, eq_ref authors.PRIMARY`.
     pub fn words(&self) -> String {
         if !self.why_not.is_empty() {

@@ -362,7 +362,7 @@ impl Latency {
         !self.percentile.is_empty() || !self.bins.is_empty()
     }
 
-    /// The same with this many I/Os as the count, if fio did not print one.
+    /// Sets the count, if fio did not print one: to the sum of the bins, or else to `ios`.
     fn counted(mut self, ios: u64) -> Self {
         if self.count == 0 && self.is_known() {
             let bins = self.bins.values();
@@ -378,7 +378,7 @@ impl Latency {
 pub(super) struct Damage {
     pub(super) line: usize,
     pub(super) why: String,
-    /// Whether it is a value that fio does not print, in valid JSON.
+    /// Whether the damage is a value in valid JSON that fio never prints.
     pub(super) is_value: bool,
 }
 

@@ -8,7 +8,7 @@ use super::Group;
 use super::document::{Direction, Job};
 use super::laws::{Allows, Broken, Leaves};
 
-/// I/Os that a job may have in flight when counting begins or ends, if its depth is not above that.
+/// I/Os that a job may have in flight when counting begins or ends, unless its depth allows more.
 const UNDER_WAY: f64 = 16.0;
 /// The tolerance for Little's law: the clocks of jobs do not start at the same time.
 const CROWD: f64 = 0.1;
@@ -318,7 +318,7 @@ impl Group<'_> {
     }
 }
 
-/// What a part contradicts, and the figure that it lacks.
+/// The contradictions in a part, and the figure that it lacks.
 fn of_place(
     (place, name): &(Place, String),
     found: Vec<Broken>,

@@ -1,4 +1,5 @@
-//! Laws that the figures of one direction in fio's JSON obey, and what is left out if they do not.
+//! Checks the figures of one direction in fio's JSON against each other, and leaves out those that
+//! cannot be true.
 
 use super::document::{Direction, Latency, Sync};
 use crate::laws::{self, BrokenLaw, Precision, Spread, Statistic};
@@ -7,8 +8,8 @@ use crate::laws::{self, BrokenLaw, Precision, Spread, Statistic};
 /// none and bandwidths in KiB. Also for counts: those of I/Os and latencies begin and end at
 /// slightly different times.
 const TOLERANCE: f64 = 0.02;
-/// The same since version 3: it divides the counts by the times that it prints, and prints rates
-/// with six decimals and bandwidths in bytes. The real logs agree to 0.0001 %.
+/// Relative tolerance since version 3, which divides the counts by the times that it prints, and
+/// prints rates with six decimals and bandwidths in bytes. Real logs agree to 0.0001 %.
 const EXACT: f64 = 0.001;
 /// Bins are up to 1/64 wide, and percentiles are printed as their middles or bounds.
 const BIN: f64 = 0.04;
@@ -24,7 +25,7 @@ pub(super) enum Leaves {
     Nothing,
     /// The counts and rates of the run.
     Rates,
-    /// The printed rate; count and time are confirmed by other figures, and give it.
+    /// The printed rate. Other figures confirm count and time, from which the rate is computed.
     PrintedRate,
     Bandwidth,
     Latencies,
@@ -67,7 +68,7 @@ impl Leaves {
     }
 }
 
-/// What a job allows.
+/// The deviations that a job's options explain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allows {
     /// I/Os in flight when counting begins or ends.

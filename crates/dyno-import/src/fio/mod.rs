@@ -418,7 +418,7 @@ impl Group<'_> {
         }
     }
 
-    /// What a job's I/Os are.
+    /// Describes the I/Os of a job.
     fn kind_of(&self, job: &Job) -> String {
         let text = |name: &str| {
             let value = job.option(self.last, name)?;

@@ -68,8 +68,8 @@ pub(super) fn failed(draft: &Draft) -> Option<(&Said, String)> {
     Some((first, format!("{} failed", failed.describe(draft.users))))
 }
 
-/// Why the load was not the requested one: working users that ended without an error before the end
-/// of the test.
+/// Why the load was not the requested one: working virtual users that ended without an error before
+/// the end of the test.
 pub(super) fn ended_early(draft: &Draft) -> Option<String> {
     let early = |own: &Said| {
         matches!(own.stage, Stage::RampUp | Stage::Test)

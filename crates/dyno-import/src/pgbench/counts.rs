@@ -43,7 +43,7 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
     output.shares.iter().filter_map(wrong).collect()
 }
 
-/// The limit is compared with the latency of each transaction that was processed.
+/// Checks that the number of transactions compared with the limit agrees with the number processed.
 fn limit(output: &Output, processed: u64) -> Option<String> {
     let (of, (limit_ms, above)) = output.limit_of.zip(output.limit)?;
     let least = processed.saturating_sub(output.skipped.unwrap_or(0));
@@ -82,7 +82,7 @@ fn retries(output: &Output) -> Option<String> {
     ))
 }
 
-/// Failures and retries of the statements make those of the report.
+/// The sums over the statements must equal the failures and retries of the report.
 fn of_statements(output: &Output) -> Option<String> {
     if output.aborted {
         return None;
@@ -114,7 +114,7 @@ fn of_statements(output: &Output) -> Option<String> {
         })
 }
 
-/// Whether the statements' times make those of the transactions: none is missing.
+/// Whether the statements' times add up to the transactions' mean, so that none is missing.
 fn are_all_statements(output: &Output) -> bool {
     let sum: f64 = output.statements.iter().map(|one| one.mean_ms).sum();
     let own = service_ms(output);

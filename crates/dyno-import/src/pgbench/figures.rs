@@ -1,4 +1,4 @@
-//! The report's figures beside those of the whole run.
+//! The report's figures in addition to those of the whole run.
 
 use dyno_core::reported::{Better, Figure};
 

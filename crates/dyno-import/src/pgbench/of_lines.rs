@@ -10,7 +10,7 @@ pub(super) const LINE_S: f64 = 0.15;
 const ROUNDING_MS: f64 = 0.001;
 /// Relative tolerance between means: pgbench reads the counters of its threads without a lock.
 const TOLERANCE: f64 = 0.02;
-/// Lines that hold less than this share of the transactions say nothing about the mean of all.
+/// Lines with less than this share of the transactions do not represent the mean of all.
 const HELD: f64 = 0.5;
 
 /// Counts of the lines that the report contradicts.

@@ -7,8 +7,8 @@ use super::output::{Output, Script};
 const TOLERANCE: f64 = 0.01;
 /// Shares have one decimal of a percent.
 const SHARE_ROUNDING: f64 = 0.051;
-/// Scripts that hold less than this share of the transactions are not all scripts. Threads count
-/// them without a lock, so a few may be lost.
+/// Scripts with less than this share of the transactions are not all scripts. Threads count
+/// transactions without a lock, so a few may be lost.
 const ALL: f64 = 0.9;
 
 /// Figures of scripts that cannot be true, which are removed.
@@ -69,8 +69,8 @@ fn rate(script: &Script, time_s: f64) -> Option<String> {
     })
 }
 
-/// Little's law for all scripts together: their transactions keep no more clients busy than there
-/// are, and if no client ever waits, not much fewer.
+/// Checks Little's law for all scripts together: their transactions cannot keep more clients busy
+/// than there are, nor many fewer if no client ever waits.
 fn busy(output: &Output, processed: u64, time_s: f64) -> Option<String> {
     let clients = f64::from(output.clients.filter(|clients| *clients > 0)?);
     let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);

@@ -35,7 +35,7 @@ pub(super) struct Single<'a> {
     end_us: u64,
     /// Whether it contains all transactions that the report counts.
     pub(super) is_whole: bool,
-    /// Why it does not belong to the report; without a report, why it is incomplete.
+    /// Why the log does not belong to the report; without a report, why the log is incomplete.
     pub(super) missing: Option<String>,
 }
 

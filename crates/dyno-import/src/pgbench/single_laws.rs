@@ -1,4 +1,4 @@
-//! Whether a log of single transactions can be true.
+//! Checks a log of single transactions for contradictions.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) fn contradiction(log: &[Transaction], output: &Output) -> Option<Stri
     twice(log).or_else(|| overlap(&log.iter().collect::<Vec<_>>(), output))
 }
 
-/// A client numbers its transactions.
+/// Checks that no client has two transactions with the same number.
 fn twice(all: &[Transaction]) -> Option<String> {
     if is_numbered(all) {
         return None;

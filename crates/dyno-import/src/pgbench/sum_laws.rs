@@ -1,4 +1,4 @@
-//! Whether a log of sums (`--aggregate-interval`) can be true.
+//! Checks a log of sums (`--aggregate-interval`) for contradictions.
 
 use super::counts;
 use super::output::Output;

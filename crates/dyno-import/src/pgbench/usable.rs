@@ -39,7 +39,7 @@ impl<'a> Usable<'a> {
         let mut contradictions = Vec::new();
         match output.file.is_empty() {
             true => contradictions.extend(wrong),
-            // The report stands without it.
+            // The report is used without it.
             false => said.extend(wrong.map(|text| (None, text))),
         }
         Self {

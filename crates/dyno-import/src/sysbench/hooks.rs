@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::model::{Point, PrintedPercentile};
 use crate::{civil, number};
 
-/// The contents of a CSV column.
+/// The content of a CSV column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
     Time,

@@ -1,4 +1,4 @@
-//! The ratio of some cells to others.
+//! The ratio between two sets of cells.
 
 use std::collections::{BTreeMap, HashMap};
 

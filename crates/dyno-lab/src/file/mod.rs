@@ -30,7 +30,7 @@ impl Experiment {
     /// Reads a file, optionally in one of its scales.
     ///
     /// # Errors
-    /// See [`Experiment::parse`]; and a file that cannot be read.
+    /// As for [`Experiment::parse`], or the file cannot be read.
     pub fn read(path: &Path, scale: Option<&str>) -> Result<Self, Error> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|why| Error {

@@ -1,4 +1,4 @@
-//! Everything except the load: probes, disturbances, tables, plots, claims.
+//! Every part of the file except the load: probes, disturbances, tables, plots, claims.
 
 use std::collections::BTreeMap;
 

@@ -60,7 +60,7 @@ impl Moves {
         self.known.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Passes the current value of the counter or time that changes with settings.
+    /// Takes the current value of a counter or time that changes whenever settings change.
     pub(super) fn mark(&mut self, mark: f64) {
         let before = self.mark.replace(mark);
         self.is_due |= before.is_some_and(|before| before != mark);

@@ -47,7 +47,8 @@ pub(super) struct Session {
     pub port: Option<u16>,
     /// It is executing a statement, or has just done so.
     pub is_active: bool,
-    /// Its statement has run for at least a second, so it was not just closed.
+    /// Its statement has been running for at least a second, so the run cannot have just closed the
+    /// session.
     pub is_long: bool,
 }
 

@@ -18,7 +18,7 @@ const NAME_BYTES_MAX: usize = 256;
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
-    /// The expected position of the next row.
+    /// The index of the entry that the next row is expected to match.
     next: usize,
     by_name: HashMap<Vec<u8>, usize>,
     /// There were more names than the limit.

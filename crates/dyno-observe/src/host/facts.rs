@@ -1,4 +1,4 @@
-//! Constant facts about a host, and what it does not let us observe.
+//! Constant facts about a host, and the gaps in what can be observed on it.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub fn host_facts() -> Vec<Fact> {
     facts.0
 }
 
-/// What cannot be observed on this host in any run, and why.
+/// The gaps that every run on this host has, with their reasons.
 pub fn host_gaps() -> Vec<NotObserved> {
     let mut gaps = Vec::new();
     let mut gap = |what: &str, why: &str| {

@@ -12,7 +12,7 @@ use crate::sink::Sink;
 
 /// The most records read in one sample, so that a flood does not delay it.
 const RECORDS_MAX: usize = 256;
-/// The most lines reported in one run.
+/// Maximum number of lines reported in one run.
 const REPORTED_MAX: usize = 50;
 /// The kernel's longest record is 8 KiB.
 const RECORD_BYTES: usize = 8_192;

@@ -7,8 +7,8 @@ use crate::text::{lines, number, words};
 
 const DEV: &str = "/proc/net/dev";
 
-/// Our name, its unit, and the column of `/proc/net/dev`: the half of the header and the name in
-/// it.
+/// Dyno's name for a figure, its unit, and its column in `/proc/net/dev`: the half of the header,
+/// and the column's name in that half.
 const COLUMNS: [(&str, &str, Half, &[u8]); 6] = [
     ("rx_bytes", "bytes/s", Half::Receive, b"bytes"),
     ("rx_packets", "count/s", Half::Receive, b"packets"),

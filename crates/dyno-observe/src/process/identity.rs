@@ -24,7 +24,8 @@ const C_LIBRARIES: [(&str, &str); 4] = [
     ("ld-musl", "musl"),
     ("libc.musl", "musl"),
 ];
-/// The most that is read of a process's map: a line has some hundred bytes, a library a few lines.
+/// Maximum number of bytes read of a process's memory map. A line has some hundred bytes, and a
+/// library has a few lines.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
 
 /// The magic number of ELF files: see elf(5).

@@ -40,7 +40,7 @@ const PROCESSES_MAX: usize = 50_000;
 
 /// The others' share of the host's CPUs from which on they are identified by name.
 const LOOKED_AT: f64 = 0.05;
-/// The most ended processes whose names are kept.
+/// Maximum number of ended processes whose names are kept.
 const KEPT_MAX: usize = 1_000;
 
 /// The number and start time of a process, which together are unique.
@@ -70,7 +70,8 @@ impl Others {
         }
     }
 
-    /// In the last sample the others used this number of cores. `known` are not among them.
+    /// Takes the number of cores that other processes used in the last sample. `known` processes do
+    /// not count as others.
     pub(crate) fn used(&mut self, cores: f64, cpus: usize, known: &Near) {
         if cores >= LOOKED_AT * cpus.max(1) as f64 {
             self.look(known);

@@ -60,7 +60,7 @@ impl Own {
         }
     }
 
-    /// `workers`: the threads with separate tables of descriptors.
+    /// Takes a sample. `workers` are the threads with separate tables of descriptors.
     pub(crate) fn sample(
         &mut self,
         recorder: &mut SampleBuffer,

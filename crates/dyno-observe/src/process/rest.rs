@@ -96,7 +96,7 @@ impl Rest {
         self.others.used(others, cpus, &self.known(server));
     }
 
-    /// The processes that are not others.
+    /// The processes that do not count as others.
     fn known(&self, server: Option<&Server>) -> Near {
         let near = match &self.server {
             ServerLocation::Unknown { near, .. } => near.clone(),
@@ -112,7 +112,7 @@ impl Rest {
         }
     }
 
-    /// Reports who they were, or why they are unknown.
+    /// Reports the names of the other processes, or why they are unknown.
     pub(crate) fn finish(&mut self, sink: &Sink, server: Option<&Server>) {
         let top = self.others.top(&self.known(server));
         let cores = format!("{:.2}", top.cores);

@@ -22,7 +22,7 @@ const SLOW: u64 = 5;
 const THREADS_MAX: usize = 1_024;
 /// Descriptors that the observers need apart from the kept files of the server's processes.
 const DESCRIPTORS_SPARE: u64 = 100;
-/// Kept files per process.
+/// Number of files kept open for each process.
 const FILES: u64 = 3;
 /// The most processes searched if the kernel does not list children.
 const PROCESSES_MAX: usize = 20_000;

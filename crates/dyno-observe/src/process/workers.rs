@@ -166,7 +166,7 @@ impl Thread {
     }
 }
 
-/// Nanoseconds on a CPU, and runnable without one.
+/// The nanoseconds that a thread ran, and those that it waited for a CPU.
 fn schedstat(text: &[u8]) -> Option<(f64, f64)> {
     let mut words = words(text);
     let ran = words.next().and_then(number)?;

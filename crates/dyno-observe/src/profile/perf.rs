@@ -43,7 +43,7 @@ pub(crate) struct Plan {
     pub call_graph: &'static str,
 }
 
-/// Whose CPU time is sampled.
+/// The threads whose CPU time is sampled.
 #[derive(Clone, Debug)]
 pub(crate) enum Sampled {
     /// All CPUs.

@@ -104,7 +104,7 @@ pub(crate) fn interruptions(run: &RunSummary) -> Vec<Block> {
     rows
 }
 
-/// What does not include the events that were not done. The mean latency of some tools does.
+/// The figures that exclude events that were not done. Some tools include them in the mean latency.
 fn excluded(run: &RunSummary) -> String {
     let events = EventWord::of(run).many();
     let totals = &run.totals;

@@ -6,7 +6,7 @@ use super::Block;
 use crate::number::rate;
 use crate::terminal::Ink;
 
-/// The figures, and what they measure.
+/// The figures, and their meaning.
 pub(crate) fn machine(run: &RunSummary) -> Vec<Block> {
     let mut rows = machine_figures(run);
     let about = run.machine.iter().map(|machine| machine.about.join("\n"));

@@ -19,7 +19,7 @@ pub struct Pivot {
     pub cells: Vec<Cell>,
     /// On a page: the runs of each cell, by index in [`crate::html::ReportInput::runs`].
     pub runs: Vec<Vec<usize>>,
-    /// A note about cells that mix unlike runs.
+    /// A note about cells that mix runs with different settings.
     pub pooled: Option<String>,
 }
 

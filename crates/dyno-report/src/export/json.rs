@@ -26,7 +26,7 @@ pub const SCHEMA: &str = include_str!("../../../../docs/schema/export.json");
 /// Percentiles of histograms, in addition to the requested ones.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
-/// The record as JSON by [`SCHEMA`], indented, with a line end. Numbers that JSON cannot represent
+/// Never: keys are texts, and numbers are valid.
 /// are null.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.end_section();
 }
 
-/// Each agent's work, second by second.
+/// Each agent's throughput, second by second.
 fn over_time(page: &mut Page, view: &View<'_>, names: &[String]) {
     let names = &names[..names.len().min(SHOWN_MAX)];
     let of_each =

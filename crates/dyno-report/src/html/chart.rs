@@ -20,7 +20,7 @@ pub(super) enum Chart {
 }
 
 impl Chart {
-    /// A message instead of a chart with lines that never move.
+    /// A message that replaces a chart whose lines never move.
     pub(super) fn quiet(&self) -> Option<String> {
         let Self::Time(time) = self else {
             return None;

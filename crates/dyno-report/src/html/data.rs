@@ -8,7 +8,7 @@ use super::chart::{Chart, Compact};
 use super::flame::Flame;
 use super::run::View;
 
-/// All charts of a page, with what they share.
+/// All charts of a page, with their common data.
 #[derive(Default, Serialize)]
 pub(super) struct Data {
     pub(super) runs: Vec<RunData>,
@@ -32,7 +32,7 @@ pub(super) struct ChartText {
     pub(super) source: String,
 }
 
-/// What all charts of a run share.
+/// The data that all charts of a run share.
 #[derive(Serialize)]
 pub(super) struct RunData {
     pub(super) label: String,

@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 #[derive(Default)]
 struct Headline<'a> {
     name: &'a str,
-    /// A dash if it is empty.
+    /// Shown as a dash if it is empty.
     value: String,
     unit: String,
     detail: String,

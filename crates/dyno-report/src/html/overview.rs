@@ -147,9 +147,9 @@ fn verdict(page: &mut Page, view: &View<'_>) {
         let text = match view.run.verdict {
             None => "This run was not judged yet.",
             Some(_) if view.run.findings.iter().any(|f| f.waived.is_some()) => {
-                "No finding speaks against these figures except the waived ones."
+                "No finding casts doubt on these figures, except the waived ones."
             }
-            Some(_) => "No finding speaks against these figures.",
+            Some(_) => "No finding casts doubt on these figures.",
         };
         put!(page, "<p class=\"against\">{text}</p></div>");
         return;

@@ -100,7 +100,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The number of these times (in seconds).
+    /// The index in the pool of these times, given in seconds.
     pub(super) fn number(&mut self, times_s: &[f64]) -> usize {
         let bits = times_s.iter().map(|time| time.to_bits()).collect();
         let next = self.times.len();

@@ -4,7 +4,7 @@ use dyno_core::catalogue::{Family, names};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{IntervalSummary, LatencySummary, RoleSummary};
 
-/// The rate reached in a share of the seconds, from rates in descending order.
+/// The rate that is reached in this share of the seconds, from rates in descending order.
 fn reached(descending: &[f64], share: f64) -> Option<f64> {
     let place = (descending.len() as f64 * share).ceil() as usize;
     descending.get(place.checked_sub(1)?).copied()

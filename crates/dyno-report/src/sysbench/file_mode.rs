@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// The parameters of `fileio`. Sizes are in sysbench's notation, e.g. `16Mi`.
 #[derive(Clone, Debug, Default)]
 pub struct FileMode {
-    /// The requested ones of `sync`, `dsync` and `directio`.
+    /// Which of `sync`, `dsync` and `directio` were requested.
     pub flags: Vec<&'static str>,
     /// Number of files.
     pub files: u32,

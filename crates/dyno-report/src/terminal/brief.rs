@@ -345,7 +345,7 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// Where the rest is recorded.
+/// The location of the record, and commands that show more.
 fn where_recorded(run: &RunSummary, page: &mut Page) {
     let Some(recorded) = &run.recorded else {
         if !document::against(&run.findings).is_empty() {

@@ -15,10 +15,10 @@ use dyno_analysis::summarize::SAMPLES_BEYOND_MIN;
 /// The width of a bound in a distribution.
 const BOUND_WIDTH: usize = 9;
 
-/// The most columns of a distribution with its bounds, in a wide terminal or a pipe.
+/// Maximum width of a distribution with its bounds, in columns, in a wide terminal or a pipe.
 const BARS_MAX: usize = 120;
 
-/// More buckets than any of our histograms has: a foreign summary must not allocate gigabytes.
+/// More buckets than Dyno's histograms have: a damaged summary must not allocate gigabytes.
 const AXIS_BUCKETS_MAX: i32 = 1000;
 
 /// The latencies of the run.

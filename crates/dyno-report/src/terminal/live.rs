@@ -22,7 +22,8 @@ pub fn live_line(
     join(parts(interval, event, open_loop, total_s), look)
 }
 
-/// The same for a changing load, with its level at the interval's end, which is never dropped.
+/// Like [`live_line`], for a changing load: adds the level at the interval's end, which is never
+/// dropped.
 pub fn scheduled_line(
     interval: &IntervalSummary,
     event: EventWord,

@@ -26,10 +26,10 @@ impl Default for Look {
     }
 }
 
-/// Between related parts of a line.
+/// The separator between related parts of a line.
 pub(crate) const DOT: &str = " · ";
 
-/// The width of text that goes to a pipe: not truncated as on a screen.
+/// The width of text for a pipe: wide enough to truncate nothing.
 pub const PIPE_COLUMNS: usize = 1000;
 
 /// The role of a piece of text, which determines its colour.

@@ -12,7 +12,7 @@ const FIGURE: usize = LABEL - 2;
 /// The blanks before a figure or a text next to others.
 const GAP: usize = 2;
 
-/// The width that sections assume if a page keeps its parts.
+/// The width that sections assume for a page of blocks.
 const KEPT_COLUMNS: usize = 120;
 
 /// Text under construction.

@@ -78,7 +78,7 @@ pub(super) fn drive(run: &RunSummary, page: &mut Page) {
     page.row("measured", Ink::Plain, &measured);
 }
 
-/// Rates, and their course.
+/// Rates, and how they changed over time.
 pub(super) fn throughput(run: &RunSummary, page: &mut Page) {
     let (totals, rates) = (&run.totals, &run.rates);
     let unknown = |what: &str| run.not_observed.iter().any(|gap| gap.what == what);

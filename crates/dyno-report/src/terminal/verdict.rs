@@ -32,7 +32,7 @@ fn found_durability(run: &RunSummary) -> Option<&Durability> {
     passed.find_map(|finding| finding.durability.as_ref())
 }
 
-/// That class as a row.
+/// The row for the durability class.
 pub(super) fn durability(run: &RunSummary, page: &mut Page) {
     if let Some(found) = found_durability(run) {
         page.row("durability", Ink::Plain, &found.words());

@@ -17,7 +17,7 @@ use dyno_script::{Description, Host, HostConfig};
 use super::alone;
 use crate::error::{Context as _, Result, failed};
 
-/// How often to check whether the user wants to abandon the run.
+/// Polling interval for the user's request to abandon the run.
 const LOOK: Duration = Duration::from_millis(50);
 /// A call that waits for a database ends at its own timeout, with a better message.
 const SLACK: Duration = Duration::from_secs(1);

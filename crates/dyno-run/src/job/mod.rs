@@ -30,10 +30,10 @@ use crate::workload::{self, Workload};
 /// The default timeout of each function of a script before and after the load.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What to run, on what, and how.
+/// A workload with its options, its target and the way to drive it.
 #[derive(Clone)]
 pub struct Job {
-    /// What the sessions do.
+    /// The workload that the sessions run.
     pub work: Workload,
     /// The command line, for scripts.
     pub argv: Vec<String>,
@@ -115,7 +115,7 @@ impl Job {
     }
 }
 
-/// What all Lua states of a job have in common.
+/// The state that all Lua states of a job share.
 #[derive(Clone)]
 struct Shared {
     barrier: Arc<Barrier>,
@@ -151,7 +151,7 @@ impl Shared {
 pub struct Loaded {
     /// The job.
     pub job: Job,
-    /// What the script declares.
+    /// The script's declarations.
     pub description: Description,
     /// The main state; `None` for a host test.
     main: Option<MainState>,

@@ -34,7 +34,7 @@ const DESCRIPTORS_PER_FILE: u64 = 4;
 pub struct Ready {
     /// The job.
     pub job: Job,
-    /// What the script declares.
+    /// The script's declarations.
     pub description: Description,
     /// Creates connections.
     pub connector: Option<Arc<dyn Connector>>,
@@ -71,7 +71,7 @@ impl Reporter {
     }
 }
 
-/// What belongs to the run as a whole.
+/// The part of a job that exists once per run.
 pub(super) enum Main {
     /// The script's main state.
     Script(MainState),
@@ -95,7 +95,7 @@ impl Ready {
     /// Runs the sessions within the limits of the drive.
     ///
     /// # Errors
-    /// Whatever keeps the run from starting.
+    /// Anything that prevents the start of the run.
     pub fn run(&self, mut observer: impl FnMut(Progress<'_>)) -> Result<RunOutcome> {
         self.check_event()?;
         self.start(Entry::Run, &mut observer)
@@ -278,7 +278,7 @@ impl Ready {
         self.shared.ledger.sums()
     }
 
-    /// What the sessions have counted for the whole run.
+    /// The counts of the sessions for the whole run.
     pub(crate) fn counted(&self) -> Counted {
         let sums = self.sums().into_iter();
         Counted {
@@ -291,7 +291,7 @@ impl Ready {
         }
     }
 
-    /// Adds what other load generators have counted.
+    /// Adds the counts of other load generators.
     pub(crate) fn count(&self, counted: &Counted) {
         let sum = |[kept, unknown_low, unknown_high]: &[i128; 3]| dyno_script::Sum {
             kept: *kept,

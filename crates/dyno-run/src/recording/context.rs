@@ -1,5 +1,5 @@
-//! What the verdict needs in addition to the record. It is stored as facts, so that readers of a
-//! results file have it, too.
+//! The verdict's inputs other than the record. They are stored as facts, so that readers of a
+//! results file have them, too.
 
 use dyno_core::Secret;
 use dyno_core::catalogue::names;

@@ -35,9 +35,8 @@ struct ExistingObject {
     columns: Vec<String>,
 }
 
-/// What keeps `prepare` or `cleanup` from running. `None` for other commands, for scripts that do
-/// not list the tables they create, and for sysbench's command line, which drops tables as sysbench
-/// does.
+/// Why `prepare` or `cleanup` must not run. `None` for other commands, for scripts that do not list
+/// the tables they create, and for sysbench's command line, which drops tables as sysbench does.
 ///
 /// # Errors
 /// The database does not answer, or the script fails.

@@ -262,7 +262,7 @@ impl Recording {
         let kept = store.finish(summary, state, &operations, &shares);
         let mut record = kept.record;
         if kept.lost.is_some() {
-            // A full disk must not take facts that are known from the verdict.
+            // The verdict also uses facts that a full disk kept out of the file.
             known.retain(|fact| record.facts.iter().all(|kept| kept.name != fact.name));
             record.facts.append(&mut known);
         }
@@ -292,7 +292,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Stops the observers. Returns what they cost and the tables they have seen.
+    /// Stops the observers. Returns their cost and the tables that they observed.
     fn still(&mut self) -> (Option<Cost>, ObservedTables) {
         // Stop the local ones first, because the remote one may take a while.
         let own = self.observers.take().map(|(observers, forwarder)| {
@@ -307,7 +307,7 @@ impl Recording {
         own.unwrap_or_default()
     }
 
-    /// Records what observing has cost, as facts in addition to the series.
+    /// Records the cost of the observers as facts, in addition to the series.
     fn record_cost(&self, cost: &Cost, measured_s: f64) {
         let source = "the observers themselves";
         let facts = [
@@ -324,7 +324,7 @@ impl Recording {
         self.outputs.each(|sink| sink.facts(&facts));
     }
 
-    /// Records what live exporters have cost, if there are any.
+    /// Records the cost of live exporters, if there are any.
     fn record_export_cost(&self, measured_s: f64) {
         let cpu_s = self.outputs.sinks.cpu_s();
         if cpu_s > 0.0 && measured_s > 0.0 {
@@ -338,7 +338,7 @@ impl Recording {
         }
     }
 
-    /// Records what else the verdict depends on, as facts, so that it can be repeated.
+    /// Records the verdict's other inputs as facts, so that it can be repeated.
     fn record_context(&self) {
         let facts = context::facts(&self.context);
         self.outputs.each(|sink| sink.facts(&facts));

@@ -25,12 +25,12 @@ pub struct RemoteObserver {
     pub end: End,
 }
 
-/// Ends something.
+/// A function that ends a source of observations.
 pub(crate) type End = Box<dyn FnOnce() + Send>;
 
-/// Passes on observations on a separate thread until their source ends, and then returns the facts
-/// about tables that were among them. If the server is `seen_elsewhere`, from its own host, it is
-/// not a gap that it cannot be observed from here.
+/// Forwards observations on a separate thread until their source ends, and then returns the facts
+/// about tables among them. With `seen_elsewhere`, an observer on the server's host covers the
+/// server, so observations of it that are missing here are not gaps.
 ///
 /// # Errors
 /// The system does not start a thread.
@@ -53,8 +53,7 @@ pub(super) fn forward(
                 tables: ObservedTables::default(),
             };
             while let Ok(first) = observations.recv() {
-                // Pass on together what arrives together, because a server has hundreds of
-                // settings.
+                // Forward what has already arrived as one batch: a server has hundreds of settings.
                 let mut batch: Vec<Observation> = std::iter::once(first)
                     .chain(observations.try_iter())
                     .collect();
@@ -70,8 +69,8 @@ pub(super) fn forward(
 struct Forwarder {
     outputs: Arc<Outputs>,
     origin: Origin,
-    /// Observations with a time that came before the start of the measurement was known. There are
-    /// few of them: connecting has a time limit, and a sample is taken once a second.
+    /// Observations that arrived before the start of the measurement was known. There are few:
+    /// connecting has a time limit, and a sample is taken once a second.
     early: Vec<Observation>,
     tables: ObservedTables,
     seen_elsewhere: bool,

@@ -13,7 +13,7 @@ use dyno_observe::{KnownServer, ProfileConfig, Profiler};
 use super::Outputs;
 use crate::job::Job;
 
-/// What `--observe off` means for profiles.
+/// Why there are no profiles with `--observe off`.
 const OFF: &str = "observers are off (--observe off), and they are needed to find the server's \
                    process";
 
@@ -88,7 +88,7 @@ impl Profiling {
         }
     }
 
-    /// Hands over the samples of the measurement and what they cost.
+    /// Hands over the samples of the measurement and their cost.
     pub(super) fn finish(&mut self, outcome: &RunOutcome, outputs: &Outputs) {
         let Some(profiler) = self.profiler.take() else {
             return;

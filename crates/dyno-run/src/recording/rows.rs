@@ -1,4 +1,5 @@
-//! Whether the tables have the rows that they should have, counted before the run if that is cheap.
+//! Checks that the tables have the expected rows, which are counted before the run if that is
+//! cheap.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ use crate::sink::{IntervalReport, Notice, Sink, Sinks};
 
 /// The operation that every script has.
 pub(super) const EVENT: &str = "event";
-/// What it means that the results file cannot be used.
+/// The consequence of a results file that cannot be used.
 const NOT_BEGUN: &str = "the run did not start because it cannot be recorded; choose another file \
                          with --results FILE, or keep no record with --results none";
 

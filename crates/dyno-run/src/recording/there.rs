@@ -18,7 +18,7 @@ const INIT_LOOKS: &[&str] = &["tpcc", "tpcb", "simple_update", "select_only", "l
 /// If there are more than this many times the expected rows, it is another data set.
 const MORE: f64 = 1.1;
 
-/// What was found out about the tables.
+/// The state of a workload's tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TablesThere {
     /// There are none of the workload's tables.

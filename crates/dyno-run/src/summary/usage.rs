@@ -1,4 +1,4 @@
-//! What this process and its host use of their resources during a measurement.
+//! The resources that this process and its host used during a measurement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ impl StartReadings {
         self.latest = host_cpu();
     }
 
-    /// What this process has used since then.
+    /// The resources that this process has used since then.
     pub(super) fn own_use(&self) -> ProcessUse {
         let now = process_usage();
         let seconds = |now: u64, then: &AtomicU64| {

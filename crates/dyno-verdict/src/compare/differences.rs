@@ -59,7 +59,7 @@ pub(super) fn differences(
             base.get(what).unwrap_or(&absent),
             new.get(what).unwrap_or(&absent),
         );
-        // A value that one side does not know is not a difference: a log shows little.
+        // A value known on only one side is not a difference: logs record few facts.
         let observed = !values.0.is_empty() && !values.1.is_empty();
         if values.0 != values.1 && (observed || differs_by_absence(what)) {
             found.push(Difference {
@@ -383,7 +383,7 @@ const MOVING_FACTS: [&str; 26] = [
     names::CLIENT_TLS,
 ];
 
-/// Settings that identify a server's place, not its behaviour.
+/// Settings that say where a server is, not how it behaves.
 const PLACES: [&str; 22] = [
     "hostname",
     "port",

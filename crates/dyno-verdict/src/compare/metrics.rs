@@ -95,7 +95,7 @@ impl Counted {
         }
     }
 
-    /// The rate of a log's own total, which may include what no whole second does.
+    /// The rate from a log's own total, which may include events outside whole seconds.
     fn of_log(self, view: &View) -> Option<f64> {
         let rates = view.summary().filter(|_| view.imported())?.rates;
         let per_s = match self {
@@ -106,7 +106,7 @@ impl Counted {
     }
 }
 
-/// If the whole seconds cover less of the run, their mean is not the run's rate.
+/// The share of a run that whole seconds must cover, or else their mean is not the run's rate.
 const COVERED_MIN: f64 = 0.95;
 
 /// The rate over all whole seconds of all runs; of logs, over their whole length.

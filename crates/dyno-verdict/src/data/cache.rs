@@ -47,7 +47,8 @@ thresholds! {
 const WARMING_CHANCE: f64 = 0.01;
 /// Kendall's tau of decreasing misses: three of four pairs are in that order.
 const WARMING_ORDER: f64 = -0.5;
-/// The number of first samples, which are the largest of thirty by chance once in four thousand.
+/// The number of first samples to compare: that the first three of thirty are the largest happens
+/// by chance once in four thousand runs.
 const FIRST: usize = 3;
 
 /// Series of misses and of all requests, or of misses and hits if the flag is set.

@@ -35,7 +35,7 @@ const SAMPLES_MIN: usize = 8;
 /// The last quarter has at least this share of the second half's growth.
 const STILL: f64 = 0.25;
 
-/// Caches in that memory, and the bytes of a unit. They fill up to a limit.
+/// Caches within the server's memory, which stop growing at a limit, with the bytes of their unit.
 const CACHES: [(&str, f64); 4] = [
     (names::DB_STATUS_INNODB_BUFFER_POOL_BYTES_DATA, 1.0),
     (names::DB_STATUS_KEY_BLOCKS_USED, 1024.0),

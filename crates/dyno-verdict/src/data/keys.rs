@@ -37,7 +37,7 @@ thresholds! {
     HOT = 90.0, "percent", "share of draws in the hot set": "the run then measures the cache";
 }
 
-/// The smallest count per row read, given how late a sample may be.
+/// The smallest number of counted rows per row read: less than 1 because a sample may be late.
 const SEEN: f64 = 0.5;
 
 /// Rows that MySQL and MariaDB read by indexes, of tables of any engine.

@@ -29,7 +29,7 @@ fn query_cache(view: &View) -> CheckResult {
         });
     }
     let Some(hits) = view.mean(names::DB_STATUS_QCACHE_HITS) else {
-        // Its counters exist even if it is off.
+        // The counters exist even if the cache is off.
         let seen = view.run.series(names::DB_STATUS_QUESTIONS).is_some();
         return match seen {
             true => CheckResult::pass("This server has no query cache."),

@@ -1,5 +1,5 @@
-//! Other users of the server, found without its statement counters. Those have a wide range if
-//! transactions contain several statements, and hardly count a single long statement.
+//! Finds other users of the server without its statement counters: these allow a wide range if
+//! transactions contain several statements, and a single long statement hardly changes them.
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use crate::view::View;
 /// <https://www.sqlite.org/rescode.html>: the primary code `SQLITE_BUSY` in the lowest byte, for
 /// locks of other connections.
 const BUSY: i32 = 5;
-/// A read transaction that cannot write, because another session wrote: no lock is waited for.
+/// A read transaction cannot write because another session wrote. No session waits for a lock.
 const BUSY_SNAPSHOT: i32 = 517;
 
 pub(super) const ADVICE: &str = "Find who held the lock for longer than busy_timeout: another \

@@ -310,7 +310,8 @@ fn against_little(view: &View) -> Option<String> {
     })
 }
 
-/// The least total time that sessions spent in events. Logs round means, and rarely print sums.
+/// A lower bound of the total time that sessions spent in events. Logs round means, and rarely
+/// print sums.
 fn in_events_ms(view: &View, summary: &RunSummary) -> Option<f64> {
     let (service, events) = (&summary.service, summary.totals.events as f64);
     let rounding_ms = match view.run.head.source {
@@ -388,7 +389,7 @@ fn timed_by_sysbench(view: &View, summary: &RunSummary) -> bool {
     view.run.head.source == Source::Sysbench && known && whole && of_database
 }
 
-/// The most total time that sysbench's sessions spent in events: it rounds means.
+/// An upper bound of the total time that sysbench's sessions spent in events: it rounds means.
 fn in_events_most_ms(summary: &RunSummary) -> Option<f64> {
     const ROUNDING_MS: f64 = 0.005;
     let rounded = || Some((summary.service.mean_ms? + ROUNDING_MS) * summary.totals.events as f64);

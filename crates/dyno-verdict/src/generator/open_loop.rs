@@ -195,7 +195,7 @@ fn offered_rate(view: &View) -> CheckResult {
     let chance = chance(view, arrivals);
     let longer = open.backlog.and_then(|_| backlog_growth(view));
     let growth = longer.map(|longer| longer / arrivals * 100.0);
-    // The events that were due and not served are known, whatever the chance of arrivals.
+    // The number of unserved events is exact, although arrivals are random.
     let left = open.backlog.and_then(|backlog| left_waiting(view, backlog));
     let left_out = left.is_some_and(|left| {
         left >= LEFT_WAITING.value && left / arrivals * 100.0 >= 100.0 - ACHIEVED.value

@@ -172,7 +172,8 @@ fn idle_of<'a>(
         let usual = matches!(idle.idle_in, IdleIn::Statement | IdleIn::Script)
             && idle.length_s() < usual_s * IDLE_PEERS.value;
         let others_work = others_worked(view, idle);
-        // A server that has stopped answering keeps all of them, and none completes anything more.
+        // If the server has stopped answering, all sessions stay idle until the end, and no event
+        // ends.
         let to_the_end = !others_work
             && idle.to_s >= view.length_s - LAST_LOOK_S
             && !worked_after(view, idle.to_s);
@@ -199,7 +200,7 @@ fn worked_after(view: &View, at_s: f64) -> bool {
     after.any(|interval| interval.counters.events > 0)
 }
 
-/// Whether events ended meanwhile: they were others'.
+/// Whether events of other sessions ended meanwhile.
 fn others_worked(view: &View, idle: &IdleSpan) -> bool {
     let within = view.run.intervals.iter().filter(|interval| {
         interval.at_s - interval.length_s >= idle.from_s && interval.at_s <= idle.to_s

@@ -91,7 +91,8 @@ struct Workers {
     waiting: Option<f64>,
     switches: Option<f64>,
     stall_ms: Option<f64>,
-    /// Neither at the sockets (for 1 ms or longer at a time), nor on a CPU, nor waiting for one.
+    /// The share of the time in which a worker neither served its sockets (for 1 ms or longer), nor
+    /// ran, nor waited for a CPU.
     blocked: Option<f64>,
     major_faults: Option<f64>,
     descriptors: Option<f64>,

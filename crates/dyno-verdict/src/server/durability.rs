@@ -189,7 +189,8 @@ impl Promise {
         self.weaker.push((class, why));
     }
 
-    /// The reasons for the class: for a doubted class only its own, for any other all of them.
+    /// The reasons for the class: if it raises a doubt, only its own; otherwise those of all
+    /// classes.
     fn deciding(&self) -> Vec<String> {
         let decides = |class: Class| match self.class.is_doubted() {
             true => class == self.class,

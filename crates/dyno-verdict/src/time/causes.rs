@@ -15,24 +15,25 @@ use crate::text;
 use crate::view::View;
 use signs::{SIGNS, describe};
 
-/// The least factor on the client's CPU time per event.
+/// The least increase, as a factor, of the client's CPU time per event.
 const SLOWER: f64 = 1.15;
-/// Of the usual rate. Below it events did other work, or the client mostly woke up.
+/// The least share of the usual rate. Below it, events did other work, or the client mostly woke
+/// up.
 const SLOW_RATE_MIN: f64 = 0.4;
-/// Percent of the host's CPU time. With more idle time a lower rate may make the client wake up
-/// more often per event, which costs CPU time, too.
+/// The largest idle share of the host's CPU time, in percent. With more idle time, a lower rate may
+/// make the client wake up more often per event, which costs CPU time, too.
 const SLOW_IDLE_MAX: f64 = 10.0;
 /// The client's work is the same if its voluntary switches per event differ by less than this
 /// factor and the host's idle time by fewer than these percentage points.
 const SAME_SWITCHES: f64 = 1.1;
 const SAME_IDLE: f64 = 5.0;
 
-/// The difference in the percentage of reads that find no row.
+/// The least difference in the percentage of reads that find no row.
 const MISSES_MIN: f64 = 10.0;
 
-/// A disk is named if it transfers more than this, and more than twice the usual.
+/// A disk is named if it transfers more bytes per second than this, and more than twice the usual.
 const MOVED_MIN: f64 = 10e6;
-/// The factor over the rest of the time.
+/// That factor, compared with the rest of the time.
 const MOVED_FACTOR: f64 = 2.0;
 /// A disk is slow from this time per request on, in milliseconds, and from this factor over
 /// the usual.
@@ -43,10 +44,10 @@ const BUSY_MIN: f64 = 90.0;
 /// The host is idle from this percentage of CPU time on, and above the usual by this much.
 const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
-/// The share of the run's sessions that wait for one thing.
+/// The least share of the run's sessions in the same wait.
 const SESSIONS_SHARE: f64 = 0.5;
-/// Something first seen this many seconds after the effect is no cause. Samples are taken once a
-/// second, and each covers the second before it.
+/// A change that begins this many seconds after the effect is not its cause. Samples are taken once
+/// a second, and each covers the second before it.
 const LATE_S: f64 = 2.0;
 /// Or this share of the slower time, if that is longer.
 const LATE_SHARE: f64 = 0.25;
@@ -54,7 +55,7 @@ const LATE_SHARE: f64 = 0.25;
 const LOST_SHARE: f64 = 0.5;
 /// Among this many samples, one may be after the symptom.
 const SAMPLES_FEW: usize = 3;
-/// The largest number to report.
+/// The largest number of causes to report.
 const NAMED_MAX: usize = 5;
 
 /// The slower seconds, and the seconds to compare them with.

@@ -41,7 +41,7 @@ const WORK: [(&str, &str); 4] = [
 /// A sample belongs to the work from this share of the largest one on.
 const ACTIVE: f64 = 0.05;
 
-/// One kind of work: how often and how long.
+/// One kind of work: when it was active.
 struct Activity {
     what: &'static str,
     /// Per second of the measurement.

@@ -1,7 +1,7 @@
 //! Check 26: bimodal latencies.
 //!
 //! Several modes are normal for a workload of several operations, or one that reads from a cache
-//! and from a disk. All other cases are faults of something in between: one endpoint of two, one
+//! and from a disk. In all other cases something in between is at fault: one endpoint of two, one
 //! replica, a lock, a plan, delayed acknowledgements.
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ thresholds! {
 }
 const EVENTS_MIN: u64 = 500;
 
-/// The modes of a thousand events have some noise; a valley is half a decade deep.
+/// With a thousand events a histogram is noisy, so a valley must be half a decade deep.
 const HOW: Modes = Modes {
     sigma_buckets: 3.0,
     prominence_decades: 0.5,
@@ -62,7 +62,7 @@ struct Split {
     slow_ms: f64,
     /// The start of the slow part.
     from_ms: f64,
-    /// Of all events.
+    /// The share of all events.
     share: f64,
     count: u64,
 }
@@ -95,7 +95,7 @@ fn make(view: &View) -> CheckResult {
     if let Some((operation, split)) = splits.first() {
         return two_modes(view, operation, split, splits.len());
     }
-    // All events may pause alike.
+    // Perhaps all events pause.
     let slow = looked.iter().find_map(|operation| {
         let at_ms = mode_ms(operation.total.as_ref()?)?;
         delayed(view, at_ms, view.events_per_s()?).map(|pause| (operation, at_ms, pause))

@@ -45,7 +45,7 @@ thresholds! {
         "a checkpoint only slows a server down";
     TIME = 0.5, "percent", "stalled time": "the median does not show it, nor does p99";
     LONG_S = 3.0, "s", "longest stall": "users and health checks notice";
-    BINS = SECONDS_MIN as f64, "count", "whole seconds": "fewer give no level";
+    BINS = SECONDS_MIN as f64, "count", "whole seconds": "fewer do not show a level";
     EVENTS = LEVEL_MIN_PER_S, "per second", "level":
         "by chance, a second of twenty Poisson arrivals is empty only once in 500 million";
     SHORT = SILENCE_MIN_S, "s", "shortest silence":

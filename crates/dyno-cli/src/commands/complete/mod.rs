@@ -1,5 +1,5 @@
 //! `dyno __complete -- WORDS…`, called by the shells' functions: completes the last word. It prints
-//! no errors, connects to no database, and ends soon.
+//! no errors, does not connect to a database, and ends within 2 s.
 //!
 //! Prints one line for each candidate: the candidate, a tab and its description. `:files` requests
 //! file names as well; `:nospace` suppresses the space after the candidate.
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The completions of a word.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Each with its description.
+    /// The candidates, each with its description.
     pub candidates: Vec<(String, String)>,
     /// File names are valid as well.
     pub files: bool,
@@ -125,7 +125,8 @@ pub(super) fn main(args: &[String]) -> u8 {
     }
 }
 
-/// Redirects standard output to nowhere, and returns the original.
+/// Redirects standard output and standard error to `/dev/null`, and returns the original standard
+/// output.
 fn silence() -> std::io::Result<File> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     // SAFETY: calls without pointers on open descriptors; the new one has no other owner.

@@ -1,4 +1,4 @@
-//! A workload's declared options, and the choices of those that take one of a few words.
+//! Completes the options that a workload declares, and the values of those with fixed choices.
 
 use std::time::Duration;
 

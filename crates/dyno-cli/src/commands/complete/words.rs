@@ -115,7 +115,7 @@ impl Line<'_> {
         if let Some(workload) = self.workload() {
             let declared: Vec<_> = workload.options(equals).collect();
             candidates.retain(|(name, _)| !declared.iter().any(|(other, _)| other == name));
-            // The workload's own options are wanted most.
+            // The workload's own options come first.
             candidates.splice(0..0, declared);
         }
         Answer {

@@ -32,7 +32,7 @@ impl Caller for Terminal {
     type Executed = Executed;
 
     fn event(&self, event: LabEvent<'_>) {
-        // Even with `--quiet`, a failure is shown: it is why there is no result.
+        // Show failures even with `--quiet`: they explain missing results.
         if !self.quiet || matches!(event, LabEvent::Failed { .. }) {
             progress::show(event);
         }

@@ -52,7 +52,7 @@ fn made(
     let shown = if file.is_empty() { "--vary" } else { &file };
     let experiment = Experiment::parse(shown, &text, scale).map_err(|mut wrong| {
         for problem in &mut wrong.problems {
-            // The options have no lines.
+            // Options have no position in a file.
             problem.at = problem.at.filter(|_| !file.is_empty());
         }
         usage(wrong.to_string())
@@ -78,7 +78,7 @@ fn made(
     Ok(lab)
 }
 
-/// A line for each mistake, with its place in the file.
+/// A line for each mistake, with its position in the file.
 fn mistakes(head: &ExperimentHead, wrong: &[String]) -> String {
     let line = |what: &String| match (head.file.as_str(), place_of(&head.definition, what)) {
         ("", _) => format!("--vary: {what}"),

@@ -91,7 +91,7 @@ pub(super) fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
         .collect()
 }
 
-/// The checks that doubt or refuse trials, with the number of trials.
+/// The checks that made trials doubtful or refused, with the number of trials.
 pub(super) fn why(done: &[Done]) -> Option<String> {
     let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
     for one in done {

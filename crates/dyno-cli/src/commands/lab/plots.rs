@@ -16,7 +16,8 @@ use dyno_report::html::{self, PlotDrawing, PlotGroup, PlotLine};
 
 use self::ladder::ladder;
 
-/// More lines over time hide each other: then only the first block is shown.
+/// With more lines than this, a plot over time shows only the first block: lines would hide each
+/// other.
 const LINES_MAX: usize = 24;
 /// Default series of the plot of sizes.
 const SIZE: &str = names::DATA_TOTAL;
@@ -246,7 +247,7 @@ fn in_time(experiment: &Experiment, plot: &Plot, parts: &[&Part<'_>]) -> Result<
             .to_owned();
     }
     if let Some(zoom) = &plot.zoom {
-        // At the end, any warm-up is long over.
+        // The end of a run is always after its warm-up.
         let length_s = zoom.value().as_secs_f64();
         for (_, points) in &mut values.of {
             let end_s = points.last().map_or(0.0, |(at_s, _)| *at_s);

@@ -10,7 +10,7 @@ use dyno_results::{Results, TrialState, Tried};
 
 use crate::console;
 
-/// Prints a step, or draws it over the one before.
+/// Prints an event as a line, or replaces the line of progress with it.
 pub(super) fn show(event: LabEvent<'_>) {
     let progress = match event {
         LabEvent::Begun { name, pace } => return console::note(&begun(name, pace)),

@@ -71,9 +71,9 @@ pub(super) struct LabResult<'a> {
     notes: Vec<String>,
     /// Why trials are doubtful or refused.
     why: Option<String>,
-    /// What the experiment found, in sentences.
+    /// The answers to the experiment's question, in sentences.
     pub answer: Vec<String>,
-    /// Its claims, judged.
+    /// The experiment's claims and their judgements.
     pub claims: Vec<Answer>,
     tables: Vec<LabTable>,
     effects: Option<Sheet>,
@@ -223,7 +223,7 @@ impl<'a> LabResult<'a> {
         }
     }
 
-    /// The exit status of a gate.
+    /// The exit status, by the judgements of the claims.
     fn status(&self) -> u8 {
         let any = |judgement| self.claims.iter().any(|claim| claim.judgement == judgement);
         match (any(Judgement::Differs), any(Judgement::CannotTell)) {
@@ -411,7 +411,8 @@ fn effect(of: &Effect) -> Value {
     })
 }
 
-/// Reports an interval that does not settle whether there is a difference, and how to settle it.
+/// A sentence for an interval that is too wide to tell whether there is a difference, with the
+/// number of blocks that would narrow it.
 fn inconclusive(effect: &Effect, figure: &str) -> String {
     let needs = match effect.ratio.blocks_needed() {
         Some(1) => "needs about 1 more block".to_owned(),
@@ -435,7 +436,7 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
         let size = |effect: &Effect| effect.ratio.value.ln().abs();
         shown.sort_by(|one, other| size(other).total_cmp(&size(one)));
         shown.truncate(EFFECTS_SHOWN_MAX);
-        // The greatest, in the file's order.
+        // The greatest effects, in the order of the file.
         shown = effects
             .iter()
             .filter(|effect| shown.iter().any(|own| std::ptr::eq(*own, *effect)))

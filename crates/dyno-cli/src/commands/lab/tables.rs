@@ -27,11 +27,11 @@ use crate::commands::pivot::{base_name, metric};
 pub(super) enum LabTable {
     /// Levels as rows and columns.
     Cells(Box<Pivot>),
-    /// Plans of statements.
+    /// Execution plans of statements.
     Plans(Sheet),
     /// Any other table.
     Sheet(Sheet),
-    /// Why it cannot be made.
+    /// The reason why there is no table.
     Missing(String),
 }
 

@@ -14,7 +14,7 @@ use crate::settings::usage;
 /// Factors of the load.
 const OF_LOAD: [&str; 2] = ["sessions", "rate"];
 
-/// The experiment file that the options amount to.
+/// Builds the text of an experiment file from the options.
 ///
 /// # Errors
 /// Missing or invalid options.

@@ -7,7 +7,7 @@ use dyno_core::record::RunRecord;
 use dyno_core::text::shell_word;
 use dyno_verdict::{Base, CompareOptions, Group, Layout, compare, level, pivot};
 
-/// The most runs that are named.
+/// Maximum number of runs that the advice names.
 const NAMED_MAX: usize = 20;
 
 /// A run with its levels of the table's factors, which may be settings.

@@ -57,7 +57,7 @@ impl SearchCommand {
         })?;
         let promise = match (promise, parsed.words.get(1)) {
             (Some(text), _) => text,
-            // Not a value in any case.
+            // A second word can only be a misspelled promise.
             (None, Some(word)) => word.clone(),
             (None, None) => {
                 return Err(usage(format!(

@@ -80,7 +80,7 @@ impl Follower for Lines<'_> {
     }
 }
 
-/// Prints the start of a search that closed-loop runs found.
+/// Prints the closed-loop runs that determined the load at which the search starts.
 fn ground(steps: &[ClimbStep], warnings: &[String]) {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return;

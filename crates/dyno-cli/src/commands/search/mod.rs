@@ -11,7 +11,7 @@ pub(super) use self::ask::SearchCommand;
 use crate::output::Output;
 use crate::{STATUS_DONE, STATUS_FAILED, STATUS_INTERRUPTED, STATUS_REFUSED, console, signals};
 
-/// Searches.
+/// Runs a search, and prints its result.
 ///
 /// # Errors
 /// Invalid usage, or a run failed.

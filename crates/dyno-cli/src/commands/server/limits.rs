@@ -1,4 +1,4 @@
-//! Reads a server's limits and its place from options.
+//! Reads a server's limits and its file system from options.
 
 use anyhow::Result;
 use dyno_core::units::{parse_count, parse_size};

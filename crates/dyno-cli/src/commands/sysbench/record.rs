@@ -24,7 +24,7 @@ pub(super) struct Record {
 
 impl Record {
     /// Starts a record, if wanted: `dyno sysbench` writes to `dyno.db`, a binary called `sysbench`
-    /// only if `$DYNO_RESULTS` names a file. An obstacle costs the record, not the run.
+    /// only if `$DYNO_RESULTS` names a file. If recording fails, the run goes on without a record.
     pub(super) fn begin(settings: &Settings, ready: &Ready) -> Option<Self> {
         let otherwise = (!called_sysbench()).then_some(RESULTS_FILE);
         let file = run_store::named(None, otherwise)?;
@@ -59,7 +59,7 @@ impl Record {
         self.watch.take(progress);
     }
 
-    /// The run did not begin.
+    /// Ends the record of a run that did not begin.
     pub(super) fn abandon(self, ready: &Ready, error: &RunError) {
         self.watch.abandon(ready, error);
     }

@@ -29,7 +29,7 @@ pub(super) fn keep(results: &Path, url: &str, undo: Vec<String>) -> Result<()> {
     write(results, &kept)
 }
 
-/// Undoes what a process has changed on a server and left so. Returns the statements.
+/// Undoes changes that a killed process left on a server. Returns the statements that it executed.
 ///
 /// # Errors
 /// The file cannot be read, or the server refuses.
@@ -48,7 +48,7 @@ fn left(results: &Path, url: &str) -> Result<Option<Vec<String>>> {
     Ok(read(results)?.remove(&key(url)))
 }
 
-/// Forgets the statements of a server, which have run.
+/// Removes the statements of a server after they have run.
 ///
 /// # Errors
 /// The file cannot be read, written or removed.

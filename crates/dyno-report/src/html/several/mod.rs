@@ -84,7 +84,7 @@ fn look(pivot: Option<&Pivot>, index: usize, runs: &[usize]) -> (usize, usize) {
     cell.map_or(by_number, |cell| (cell.column, cell.row))
 }
 
-/// Why runs must not be pooled, compared or used, each reason once: as `dyno compare` says it.
+/// Why runs must not be pooled, compared or used, each reason once, in the words of `dyno compare`.
 pub fn refusals(input: &ReportInput<'_>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut add = |why: String| {

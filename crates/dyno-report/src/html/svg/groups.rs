@@ -8,7 +8,7 @@ use super::sheet::{INK, LABEL_SIZE, LINE, RIGHT, SOFT, Sheet, Texts, colour};
 
 /// The height of a group.
 const ROW: f64 = 36.0;
-/// The share of it that dots are spread over.
+/// The share of this height over which dots are scattered.
 const SCATTER: f64 = 0.8;
 /// Half the height of a box and of the end of a whisker.
 const BOX_HALF: f64 = 8.0;

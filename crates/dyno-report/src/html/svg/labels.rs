@@ -1,4 +1,4 @@
-//! Short labels of axes, and the room that texts take.
+//! Short labels of axes, and the width of texts.
 
 use std::borrow::Cow;
 
@@ -97,7 +97,7 @@ pub(super) fn width(text: &str, font_size: f64) -> f64 {
     text.width() as f64 * font_size * CHARACTER
 }
 
-/// The text in one line, cut if it is too long for the room. Hidden characters are visible.
+/// The text in one line, cut if it is wider than `room`. Hidden characters are visible.
 pub(super) fn fitted(text: &str, font_size: f64, room: f64) -> String {
     let line: Cow<'_, str> = match text.contains(['\n', '\t']) {
         true => text.replace(['\n', '\t'], " ").into(),

@@ -26,7 +26,7 @@ pub struct Charts {
     data: Data,
     /// The line below each title: the page's title and, if there is only one, the run's name.
     subtitle: String,
-    /// How the charts' ids begin on a page of one run, which is of no use to readers.
+    /// The common beginning of the charts' ids on a page of one run, left out in their names.
     prefix: &'static str,
 }
 

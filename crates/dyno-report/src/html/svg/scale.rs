@@ -2,7 +2,7 @@
 
 use super::super::small_multiples::step;
 
-/// About as many steps has a value axis.
+/// The approximate number of steps of a value axis.
 const STEPS: f64 = 5.0;
 /// A range below this has no visible extent, and its logarithm or its step might be zero.
 const RANGE_MIN: f64 = 1e-300;

@@ -180,7 +180,7 @@ fn a_chart_has_its_title_and_its_run() {
     }
 }
 
-/// Asserts what holds for every file.
+/// Checks the properties that every file must have.
 fn check(name: &str, svg: &str) {
     assert!(
         svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""),

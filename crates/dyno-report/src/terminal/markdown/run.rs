@@ -105,7 +105,7 @@ fn word(run: &RunSummary) -> String {
     }
 }
 
-/// A run with what a table of several says of it.
+/// A run with its name in a table of several runs.
 struct Named<'a> {
     number: &'a str,
     label: &'a str,

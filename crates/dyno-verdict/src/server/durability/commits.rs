@@ -12,13 +12,13 @@ thresholds! {
     pub(super) ROLLED_BACK = 50.0, "percent of the transactions", "rolled back":
         "workloads roll back a few percent by design";
 }
-/// Fewer commits than this share of the writing transactions come from something else.
+/// Below this share of the writing transactions, commits are not the run's own.
 const COMMITS_MIN: f64 = 0.01;
 /// The largest share of the writing transactions that others and observers may commit in a run that
 /// sends no COMMIT.
 const OTHERS_MAX: f64 = 0.1;
-/// PostgreSQL reports changed rows when their transaction ends: fewer than this share of the
-/// writing transactions come from others, or from earlier transactions.
+/// PostgreSQL reports changed rows when their transaction ends. Below this share of the writing
+/// transactions, they belong to others or to earlier transactions.
 const ROWS_MIN: f64 = 0.1;
 const ROWS: [&str; 3] = [
     names::DB_DATABASE_TUP_INSERTED,
@@ -30,7 +30,7 @@ const INNODB_ROWS: [&str; 3] = [
     names::DB_STATUS_INNODB_ROWS_UPDATED,
     names::DB_STATUS_INNODB_ROWS_DELETED,
 ];
-/// The counters arrive a second late: fewer values may miss all of them.
+/// The minimum number of samples: counters arrive a second late, so fewer may miss the whole run.
 const LOOKS_MIN: usize = 5;
 /// Writing transactions are known only as an upper bound, which may be too high by this factor.
 const SYNCED: f64 = 5.0;
@@ -295,7 +295,7 @@ impl<'a> Ends<'a> {
         })
     }
 
-    /// Work undone within a transaction is not kept by its commit.
+    /// A commit does not keep work that was rolled back to a savepoint.
     fn back_to_savepoint(&self) -> Option<String> {
         let least = self.to_savepoint / self.commits.max(self.writing);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
@@ -331,9 +331,9 @@ fn rows_changed(view: &View) -> Option<f64> {
     means.into_iter().sum()
 }
 
-/// There are more commits than syncs of the log can have covered, each for one transaction of every
-/// session: the sessions have another `synchronous_commit` than the server. Syncs implied by the
-/// method of opening the log are not counted.
+/// Evidence that the sessions have another `synchronous_commit` than the server: more commits than
+/// the syncs of the log can have covered, even if each sync covered one transaction of every
+/// session. Syncs implied by the method of opening the log are not counted.
 fn unsynced(view: &View, writing: f64) -> Option<String> {
     if let Some(why) = without_log(view) {
         return Some(why);

@@ -183,7 +183,7 @@ impl<'a> Engines<'a> {
     pub(super) fn of(view: &View<'a>) -> Self {
         let groups = own(view).into_iter().chain(elsewhere(view));
         let engines = groups.filter_map(|group| Some(group.engine?.to_ascii_lowercase()));
-        // Aria's name may have an addition: `Aria (not transactional)`.
+        // Aria's name may have a suffix: `Aria (not transactional)`.
         let first = |engine: String| engine.split(' ').next().unwrap_or_default().to_owned();
         Self {
             known: engines.map(first).collect(),

@@ -13,7 +13,7 @@ use crate::view::View;
 pub(in crate::time) const ADVICE: &str = "Look at what those sessions waited for: a held lock, a \
                                           hanging statement, a connection dropped by the network.";
 
-/// The sessions whose idle time explains the slower time: they are enough for the difference.
+/// The idle sessions, if there are enough of them to explain the lower rate.
 pub(super) fn idle_sessions(view: &View, slower: &[Span]) -> Option<Moved> {
     let [span] = slower else {
         return None;

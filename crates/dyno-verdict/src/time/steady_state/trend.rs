@@ -112,7 +112,7 @@ pub(super) struct Change {
     /// The first value after it.
     pub(super) index: usize,
     pub(super) by: f64,
-    /// The p-value of a single one; `None` for one of several.
+    /// The p-value of a single change; `None` for one of several.
     pub(super) p: Option<f64>,
 }
 

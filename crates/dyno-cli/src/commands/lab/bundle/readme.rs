@@ -22,9 +22,9 @@ pub(super) struct About<'a> {
     pub head: &'a ExperimentHead,
     /// The paths of its scripts.
     pub scripts: &'a [String],
-    /// What it found.
+    /// Its answers and judged claims.
     pub findings: Vec<String>,
-    /// Names and values of what it ran on.
+    /// Names and values of the conditions of the trials, such as server and host.
     pub conditions: Vec<(&'static str, String)>,
 }
 

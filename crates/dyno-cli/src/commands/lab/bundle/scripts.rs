@@ -291,7 +291,7 @@ mod tests {
         let plain = with("con:query('SELECT 1') -- postgres://me@db1:5432/x\n");
         refuse_passwords(&plain, &[]).unwrap();
         assert_eq!(suspect(&plain), None);
-        // It may be a column.
+        // `secret` may be the name of a column.
         let column = with("\n\ncon:query('UPDATE cards SET secret = 1')\n");
         refuse_passwords(&column, &[]).unwrap();
         assert_eq!(suspect(&column).as_deref(), Some("a.lua:3"));
