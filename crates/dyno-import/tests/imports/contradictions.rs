@@ -263,7 +263,7 @@ fn latencies_of_intervals_are_latencies_of_the_run() {
         .iter()
         .filter(|one| one.percentiles.is_empty());
     assert_eq!(without.next().unwrap().at_s, 7.0);
-    assert_eq!(without.next(), None);
+    assert!(without.next().is_none());
     // If all are above it, those of the whole run do not contradict what is left.
     let log = lines(|_, line| Some(with(line, "(ms,95%): ", "500.00")));
     let (found, _) = contradictions(&log);

@@ -115,7 +115,10 @@ fn deviations_and_percentiles_are_left_out_alone() {
     let imported = changed(|job| {
         job["read"]["clat_ns"]["percentile"]["50.000000"] = 800_000.into();
     });
-    assert_has(&contradictions(&imported), "the 50th percentile of the latencies, 800000 ns, is above the 95th");
+    assert_has(
+        &contradictions(&imported),
+        "the 50th percentile of the latencies, 800000 ns, is above the 95th",
+    );
     let read = &operation(only(&imported), "read").unwrap().service;
     assert_eq!(
         (read.count, read.stddev_ms, read.percentiles.len()),

@@ -24,7 +24,7 @@ fn contradicts(text: &str, expected: &str) {
 }
 
 fn rate(text: &str) -> f64 {
-    read(text).summary.expect("a report").rates.events_per_s
+    read(text).summary.unwrap().rates.events_per_s
 }
 
 /// Replaces the rest of the line that begins with this.
