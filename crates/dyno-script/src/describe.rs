@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::Declared;
 use crate::host::Host;
 use crate::options::{OptionKind, ScriptOption};
+use crate::roles::AnswerError;
 use crate::source::find_module;
 
 /// A script's declarations.
@@ -83,8 +84,8 @@ impl Host {
     ///
     /// # Errors
     /// A wrong value, in the script's words.
-    pub fn check_options(&mut self) -> Result<(), String> {
-        self.run_alone(0, 0, &Entry::Call("check_options".to_owned()))
+    pub fn check_options(&mut self) -> Result<(), AnswerError> {
+        self.ask("check_options")
     }
 
     /// After [`describe`](Self::describe): the statements in the script's table `templates`,

@@ -71,6 +71,33 @@ fn a_script_that_hangs_in_its_top_level_or_a_declaration_is_abandoned() {
 }
 
 #[test]
+fn only_an_error_that_a_script_raises_refuses_the_options() {
+    for (function, body, is_usage) in [
+        ("phases", "error('too few', 0)", true),
+        ("phases", "return 7", false),
+        ("roles", "error('too few', 0)", true),
+        ("roles", "return 7", false),
+    ] {
+        let text = format!("function event() end function {function}() {body} end");
+        let mut loaded = Loaded::new(job(&text, false)).unwrap();
+        let refused = match function {
+            "phases" => loaded.phases(&[]).map(drop),
+            _ => loaded.roles(&[]).map(drop),
+        };
+        let error = refused.unwrap_err();
+        assert_eq!(error.is_usage(), is_usage, "{function}: {error}");
+        assert_eq!(error.to_string() == "too few", is_usage, "{error}");
+    }
+    let text = "function event() end dyno.option.check(function() error('too few', 0) end)";
+    let mut loaded = Loaded::new(job(text, false)).unwrap();
+    let error = loaded.check_options(&[]).unwrap_err();
+    assert!(
+        error.is_usage() && error.to_string() == "too few",
+        "{error}"
+    );
+}
+
+#[test]
 fn a_second_stop_abandons_a_call() {
     let mut job = job(
         "function event() end function done() while true do end end",
