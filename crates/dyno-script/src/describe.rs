@@ -30,7 +30,7 @@ pub struct Description {
 }
 
 /// Functions with a special meaning.
-const FUNCTIONS: [&str; 21] = [
+const FUNCTIONS: [&str; 22] = [
     "init",
     "done",
     "event",
@@ -51,6 +51,7 @@ const FUNCTIONS: [&str; 21] = [
     "phases",
     "phases_there",
     "tables_made",
+    "creates_tables",
     // Registered with `dyno.option.check`.
     "check_options",
 ];

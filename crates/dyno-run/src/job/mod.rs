@@ -220,6 +220,17 @@ impl Loaded {
         Ok(roles.unwrap_or_default())
     }
 
+    /// Whether a run with these options creates the workload's tables itself, as the script's
+    /// `creates_tables()` says.
+    ///
+    /// # Errors
+    /// [`RunError::Usage`] if the function raised an error; an answer that is neither true nor
+    /// false.
+    pub fn creates_tables(&mut self, options: &[(String, OptionValue)]) -> Result<bool> {
+        let creates = self.report("creates_tables", options, Host::creates_tables)?;
+        Ok(creates.unwrap_or(false))
+    }
+
     /// Calls the script's checks of its options, before anything connects.
     ///
     /// # Errors

@@ -1,3 +1,4 @@
+use dyno_core::plan::Edition;
 use dyno_script::Stat;
 
 use super::*;
@@ -95,6 +96,32 @@ fn only_an_error_that_a_script_raises_refuses_the_options() {
         error.is_usage() && error.to_string() == "too few",
         "{error}"
     );
+}
+
+#[test]
+fn a_script_says_whether_its_run_creates_the_tables() {
+    let many = Workload::find("many_tables", Edition::Dyno).unwrap();
+    let creates = |phase: &str| {
+        let mut loaded = Loaded::new(Job::of(many.clone())).unwrap();
+        let option = ("phase".to_owned(), OptionValue::Text(phase.to_owned()));
+        loaded.creates_tables(&[option]).unwrap()
+    };
+    for (phase, expected) in [
+        ("create", true),
+        ("all", true),
+        ("touch", false),
+        ("ladder", false),
+        ("drop", false),
+    ] {
+        assert_eq!(creates(phase), expected, "{phase}");
+    }
+    let mut silent = Loaded::new(job("function event() end", false)).unwrap();
+    assert!(!silent.creates_tables(&[]).unwrap());
+    let text = "function event() end function creates_tables() return 'all' end";
+    let mut loaded = Loaded::new(job(text, false)).unwrap();
+    let error = loaded.creates_tables(&[]).unwrap_err();
+    let why = "creates_tables() must return true or false";
+    assert_eq!((error.to_string().as_str(), error.is_usage()), (why, false));
 }
 
 #[test]
