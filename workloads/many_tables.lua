@@ -442,6 +442,11 @@ function dyno.callbacks.roles()
    }
 end
 
+function dyno.callbacks.creates_tables()
+   local phase = sysbench.opt.phase
+   return phase == "create" or phase == "all"
+end
+
 function dyno.callbacks.phases()
    return ladder.phases(many.sizes())
 end

@@ -1,7 +1,7 @@
 //! Executes a planned command: one run, the phases of a workload, the steps of a ladder, or a
 //! command of its script.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -84,7 +84,7 @@ pub fn execute(
     stage: &mut dyn Stage,
 ) -> Result<Executed> {
     refuse(&command.plan)?;
-    if let Some((file, target)) = missing_file(&command) {
+    if let Some((file, target)) = missing_file(&mut command)? {
         if command.name == "cleanup" {
             let why = format!(
                 "There is no file {}, so there is nothing to drop.",
@@ -94,8 +94,8 @@ pub fn execute(
             return Ok(Executed::default());
         }
         return Err(hints::of_missing_file(
-            file,
-            target,
+            &file,
+            &target,
             &command.shaping.workload,
         ));
     }
@@ -119,33 +119,35 @@ pub fn execute(
 /// The commands that use tables which `prepare` creates.
 const USE_TABLES: [&str; 5] = ["run", "check", "warmup", "prewarm", "cleanup"];
 
-/// Whether a run with this option creates the tables itself, as phases of `many_tables` do.
-fn creates_tables((name, value): &(String, OptionValue)) -> bool {
-    let creating = |text: &str| matches!(text, "create" | "all");
-    name == "phase" && matches!(value, OptionValue::Text(text) if creating(text))
-}
-
 /// The SQLite file of a command's tables and its target, if the file does not exist: connecting
 /// would leave an empty database there. Scripts without `prepare` may create what they need.
-fn missing_file(command: &Command) -> Option<(&Path, &Target)> {
+///
+/// # Errors
+/// The script's `creates_tables()` failed.
+fn missing_file(command: &mut Command) -> Result<Option<(PathBuf, Target)>> {
     let mut before = command.plan.phases.iter().flat_map(|phase| &phase.before);
-    let creates = command.shaping.temporary
-        || before.any(|name| name == "prepare")
-        || command.plan.options.iter().any(creates_tables);
+    let prepares = command.shaping.temporary || before.any(|name| name == "prepare");
     let uses = USE_TABLES.contains(&command.name.as_str())
         && hints::is_prepared(&command.loaded.description);
-    let target = command.loaded.job.target.as_ref()?;
-    let file = target.missing_file()?;
-    (uses && !creates).then_some((file, target))
+    let target = command.loaded.job.target.clone();
+    let Some(target) = target.filter(|_| uses && !prepares) else {
+        return Ok(None);
+    };
+    let Some(file) = target.missing_file().map(Path::to_path_buf) else {
+        return Ok(None);
+    };
+    let options = command.loaded.job.all_options(&command.own);
+    let creates = command.name == "run" && command.loaded.creates_tables(&options)?;
+    Ok((!creates).then_some((file, target)))
 }
 
 /// Checks which of the workload's tables exist, without running anything.
 ///
 /// # Errors
 /// The target cannot be used.
-pub fn tables_there(command: Command, stop: &Arc<StopSignal>) -> Result<TablesThere> {
+pub fn tables_there(mut command: Command, stop: &Arc<StopSignal>) -> Result<TablesThere> {
     refuse(&command.plan)?;
-    if missing_file(&command).is_some() {
+    if missing_file(&mut command)?.is_some() {
         return Ok(TablesThere::None);
     }
     let (mut ready, prepared) = prepare(command, stop)?;

@@ -22,7 +22,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether the run was complete, whatever its verdict.
-    pub fn is_complete(self) -> bool {
+    pub(crate) fn is_complete(self) -> bool {
         matches!(self, Self::Done | Self::Refused | Self::Limit)
     }
 }

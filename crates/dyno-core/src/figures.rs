@@ -113,7 +113,7 @@ impl PartialEq for Named {
 
 impl<'a> Measurements<'a> {
     /// Measurements that consist of latencies only.
-    pub fn of_latency(latency: &'a LatencySummary) -> Self {
+    pub(crate) fn of_latency(latency: &'a LatencySummary) -> Self {
         Self {
             latency,
             summary: None,

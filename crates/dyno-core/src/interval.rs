@@ -139,7 +139,7 @@ pub type ErrorsByCode = BTreeMap<String, ErrorCount>;
 pub const ERROR_CODES_MAX: usize = 256;
 
 /// The code under which errors beyond [`ERROR_CODES_MAX`] are counted.
-pub const OTHER_CODES: &str = "other";
+const OTHER_CODES: &str = "other";
 
 /// Counts `count` errors of a code, with a message for the first one. Beyond the limit the codes
 /// that sort first are kept, so that merging gives the same sums in any order.

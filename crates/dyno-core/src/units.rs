@@ -7,8 +7,7 @@
 use std::time::Duration;
 
 pub use format::{
-    format_count, format_duration, format_rate, format_size, human_count, human_number,
-    human_seconds, human_size,
+    format_duration, format_size, human_count, human_number, human_seconds, human_size,
 };
 
 mod format;

@@ -170,15 +170,9 @@ fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// At most sixty characters of a text, for messages, without secrets.
+/// At most 61 characters of a text, for messages, without secrets.
 pub(crate) fn excerpt(text: &str) -> String {
-    const CHARS: usize = 60;
-    let text = dyno_core::redact::text(text.trim());
-    let mut out: String = text.chars().take(CHARS).collect();
-    if text.chars().count() > CHARS {
-        out.push('…');
-    }
-    out
+    dyno_core::text::shortened(&dyno_core::redact::text(text.trim()), 61)
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl Experiment {
             precision,
             ..Rule::up_to(self.blocks_max())
         };
-        let all = crate::block_logs(self, trials, self.subject());
+        let all = crate::analysis::block_logs(self, trials, self.subject());
         let stops = |logs: &Vec<f64>| look(logs, &rule).is_none_or(|look| look.stop.is_some());
         all.iter().all(stops)
     }

@@ -24,7 +24,7 @@ mod schedule;
 
 pub use analysis::{
     Answer, Effect, Figure, Figures, Judgement, Law, Measured, Ratio, Side, Source, between,
-    block_logs, effects, interactions, law, not_judged,
+    effects, interactions, law, not_judged,
 };
 pub use design::{Change, Cost, Role, Trial, Trials};
 pub use error::{Error, Problem};

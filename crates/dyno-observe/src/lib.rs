@@ -42,7 +42,7 @@ mod sink;
 mod text;
 
 pub use config::Config;
-pub use database::{Digests, explain, has_plan, server_facts, setting_query};
+pub use database::{Digests, explain, has_plan, setting_query};
 pub use helpers::Helpers;
 pub use host::{host_facts, host_gaps};
 pub use observation::{Cost, OBSERVATIONS_MAX, Observation};

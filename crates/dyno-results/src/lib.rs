@@ -32,6 +32,6 @@ pub use read::{
     Filter, IntervalDetail, Progress, ReadPosition, RunHeadline, RunLine, RunStage, SPANS_HELD_MAX,
     SampleOf, Scope,
 };
-pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt, THREAD_NAME};
+pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
-pub use write::{COARSE_S, Ending, FINE_S, PENDING_MAX, Record, RunWriter, SeriesId};
+pub use write::{Ending, FINE_S, PENDING_MAX, Record, RunWriter, SeriesId};

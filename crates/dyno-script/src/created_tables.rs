@@ -4,6 +4,7 @@
 use mlua::{Function, Table, Value};
 
 use crate::host::Host;
+use crate::roles::AnswerError;
 
 /// A table that a workload creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,22 @@ impl CreatedTable {
 }
 
 impl Host {
+    /// After [`Host::describe`] and [`Host::set_options`]: whether a run creates the tables, as the
+    /// script's `creates_tables()` says.
+    ///
+    /// # Errors
+    /// An error that it raised, or an answer that is neither true nor false.
+    pub fn creates_tables(&mut self) -> Result<bool, AnswerError> {
+        self.ask("creates_tables")?;
+        let answer = self.api.get::<Function>("answer");
+        match answer.and_then(|answer| answer.call::<Value>(0)) {
+            Ok(Value::Boolean(creates)) => Ok(creates),
+            _ => Err(AnswerError::Failed(
+                "creates_tables() must return true or false".to_owned(),
+            )),
+        }
+    }
+
     /// The result of `tables_made()`, which must have been the last call; `None` if it returned
     /// nothing.
     ///

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::Declared;
 use crate::host::Host;
 use crate::options::{OptionKind, ScriptOption};
+use crate::roles::AnswerError;
 use crate::source::find_module;
 
 /// A script's declarations.
@@ -29,7 +30,7 @@ pub struct Description {
 }
 
 /// Functions with a special meaning.
-const FUNCTIONS: [&str; 21] = [
+const FUNCTIONS: [&str; 22] = [
     "init",
     "done",
     "event",
@@ -50,6 +51,7 @@ const FUNCTIONS: [&str; 21] = [
     "phases",
     "phases_there",
     "tables_made",
+    "creates_tables",
     // Registered with `dyno.option.check`.
     "check_options",
 ];
@@ -83,8 +85,8 @@ impl Host {
     ///
     /// # Errors
     /// A wrong value, in the script's words.
-    pub fn check_options(&mut self) -> Result<(), String> {
-        self.run_alone(0, 0, &Entry::Call("check_options".to_owned()))
+    pub fn check_options(&mut self) -> Result<(), AnswerError> {
+        self.ask("check_options")
     }
 
     /// After [`describe`](Self::describe): the statements in the script's table `templates`,

@@ -47,5 +47,5 @@ pub use ledger::{Ledger, Sum};
 pub use options::{InvalidValue, OptionKind, ScriptOption, help};
 pub use report::Stat;
 pub use reported::{Reported, ScriptReport};
-pub use roles::Phase;
+pub use roles::{AnswerError, Phase};
 pub use source::{Builtins, Hint, Source, SourceError, find};

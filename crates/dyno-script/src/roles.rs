@@ -7,6 +7,17 @@ use mlua::{Function, Table, Value};
 use crate::describe::refuse_secret;
 use crate::host::Host;
 
+/// Why a function of a script that depends only on the options has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It raised this error: it refuses the options.
+    #[error("{0}")]
+    Raised(String),
+    /// It could not be called, or its result is malformed.
+    #[error("{0}")]
+    Failed(String),
+}
+
 impl Host {
     /// After [`Host::describe`] and [`Host::set_options`]: the roles of the script's `roles()`;
     /// empty if it is missing or returns nothing.
@@ -14,9 +25,10 @@ impl Host {
     /// # Errors
     /// An error that it raised, or a result that is not a list of roles, explained to the script's
     /// author.
-    pub fn roles(&mut self) -> Result<Vec<Role>, String> {
-        self.run_alone(0, 0, &Entry::Call("roles".to_owned()))?;
-        self.read_roles().map_err(lua_message)
+    pub fn roles(&mut self) -> Result<Vec<Role>, AnswerError> {
+        self.ask("roles")?;
+        let roles = self.read_roles();
+        roles.map_err(|error| AnswerError::Failed(lua_message(error)))
     }
 
     /// After [`Host::describe`] and [`Host::set_options`]: the phases of the script's `phases()`;
@@ -25,9 +37,15 @@ impl Host {
     /// # Errors
     /// An error that it raised, or a result that is not a list of phases, explained to the script's
     /// author.
-    pub fn phases(&mut self) -> Result<Vec<Phase>, String> {
-        self.run_alone(0, 0, &Entry::Call("phases".to_owned()))?;
-        self.reported_phases()
+    pub fn phases(&mut self) -> Result<Vec<Phase>, AnswerError> {
+        self.ask("phases")?;
+        self.reported_phases().map_err(AnswerError::Failed)
+    }
+
+    /// Calls a function of the script that depends only on the options, without a database.
+    pub(crate) fn ask(&mut self, function: &str) -> Result<(), AnswerError> {
+        let asked = self.run_alone(0, 0, &Entry::Call(function.to_owned()));
+        asked.map_err(AnswerError::Raised)
     }
 
     /// The phases returned by the function that ran last; empty if it returned nothing.

@@ -56,7 +56,7 @@ pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCou
 pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
 pub use generator::CEILING;
-pub use part::{judge_part, steady_from};
+pub use part::judge_part;
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;
 pub use server::same_setting;

@@ -1,6 +1,6 @@
 //! Judging a part of a run, and proposing a steady part.
 
-use dyno_analysis::bins::{self, Bin};
+use dyno_analysis::bins::Bin;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::RunRecord;
 
@@ -52,10 +52,6 @@ pub fn judge_part(part: &RunRecord) -> Vec<Finding> {
 
 /// The second from which a run is steady, if its beginning differs; `None` if it does not, or if
 /// too little remains.
-pub fn steady_from(run: &RunRecord) -> Option<f64> {
-    steady_of(&bins::of(run))
-}
-
 pub(crate) fn steady_of(bins: &[Bin]) -> Option<f64> {
     let rates: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
     let differs = |rates: &[f64]| {

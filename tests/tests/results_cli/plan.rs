@@ -163,6 +163,24 @@ fn a_temporary_database_is_made_again() {
 }
 
 #[test]
+fn an_error_of_a_scripts_phases_or_roles_refuses_the_options() {
+    let lab = Lab::new();
+    for function in ["phases", "roles"] {
+        let script = format!(
+            "sysbench.cmdline.options = {{table_size = {{'rows', 1}}}}
+            function {function}() error('too few rows: --table_size', 0) end
+            function event() end"
+        );
+        let script = lab.file("few.lua", &script);
+        for typed in ["--table-size", "--table_size"] {
+            let line = format!("run {script} --target sqlite:few.db {typed} 5 --plan");
+            let why = format!("error: too few rows: {typed}");
+            has(&lab.dyno(&line).failure(2), &[why.as_str()]);
+        }
+    }
+}
+
+#[test]
 fn a_phase_is_repeated_with_its_preparation() {
     let lab = Lab::new();
     let script = "sysbench.cmdline.options = {n = {'a number', 1}}

@@ -8,7 +8,7 @@ use dyno_core::Target;
 use dyno_core::plan::{Drive, OptionValue};
 use dyno_core::redact;
 use dyno_host::Edition;
-use dyno_run::{CALL_TIMEOUT, Job, Loaded, Prints, Workload, default_ignored_errors};
+use dyno_run::{CALL_TIMEOUT, Job, Loaded, Prints, RunError, Workload, default_ignored_errors};
 use dyno_script::{Description, ScriptOption};
 
 use super::drive::drive;
@@ -137,9 +137,8 @@ fn complete(
     if let Some(given) = given {
         given.fits(declared.as_deref(), &parsed)?;
     }
-    let refused =
-        |error: &dyn std::fmt::Display| usage(settings::spelled(&error.to_string(), typed));
-    let own = own_options(declared.as_deref(), &parsed).map_err(|error| refused(&error))?;
+    let spelled = |error| spelled(error, typed);
+    let own = own_options(declared.as_deref(), &parsed).map_err(spelled)?;
     loaded.job.shapes = keeps_shapes(&parsed);
     if steps.command != "run"
         && !parsed.has("sessions")
@@ -151,20 +150,12 @@ fn complete(
     // A cleanup also drops what other options created, for example with `--schemas 0`.
     if steps.command != "cleanup" {
         let checked = loaded.check_options(&options);
-        checked.map_err(|error| match error.is_usage() {
-            true => refused(&error),
-            false => error.into(),
-        })?;
+        checked.map_err(|error| spelled(error.into()))?;
     }
     let record = record_plan(&parsed)?;
     let plan = plans::make(&shaping, &mut loaded, &own, record, &notices::quiet());
-    let plan = plan.map_err(|error| match error.to_string().starts_with("--") {
-        // Raised by the script's phases() or roles(), about one of its options.
-        true => refused(&error),
-        false => error,
-    })?;
     let command = Command {
-        plan,
+        plan: plan.map_err(spelled)?,
         name: steps.command.to_owned(),
         loaded,
         own,
@@ -176,6 +167,16 @@ fn complete(
         parsed,
         in_one_run: steps.in_one_run(),
     })
+}
+
+/// A refusal of options, with their names as the user typed them. Other errors are unchanged.
+fn spelled(error: Error, typed: &[String]) -> Error {
+    match error.downcast_ref::<RunError>() {
+        Some(refusal) if refusal.is_usage() => {
+            usage(settings::spelled(&refusal.to_string(), typed))
+        }
+        _ => error,
+    }
 }
 
 fn asks_help(parsed: &Parsed) -> bool {

@@ -75,7 +75,6 @@ fn filter(parsed: &Parsed, results: &Results) -> Result<Filter> {
         since_unix_s,
         factors: selected(parsed, results)?,
         limit: (limit > 0).then_some(limit as usize),
-        ..Filter::default()
     })
 }
 

@@ -19,7 +19,7 @@ pub struct ExternalBus {
 
 impl ExternalBus {
     /// The command that starts these agents.
-    pub fn start_by(&self, names: &[String]) -> String {
+    pub(crate) fn start_by(&self, names: &[String]) -> String {
         let (scheme, ca) = match self.authority {
             Some(_) => ("tls", " --ca FILE"),
             None => ("nats", ""),

@@ -141,7 +141,7 @@ impl Fleet {
     ///
     /// # Errors
     /// The weights are too fine.
-    pub fn fewest_sessions(&self) -> Result<u32> {
+    pub(crate) fn fewest_sessions(&self) -> Result<u32> {
         let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
         let division = Division::by_weights(&weights);
         let division = division.map_err(|error| usage(format!("--agents: {error}")))?;
@@ -153,7 +153,7 @@ impl Fleet {
     ///
     /// # Errors
     /// The weights are too fine, or agents would have no session.
-    pub fn division_of(&self, drive: &Drive) -> Result<Division> {
+    pub(crate) fn division_of(&self, drive: &Drive) -> Result<Division> {
         let wrong = |error| usage(format!("--agents: {error}"));
         let weights: Vec<u32> = self.specs.iter().map(|spec| spec.weight).collect();
         let division = Division::by_weights(&weights).map_err(wrong)?;

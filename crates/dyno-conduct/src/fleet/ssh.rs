@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::Clock;
+use dyno_core::text::shell_word;
 use dyno_fleet::names::RunId;
 
 /// Ports for agents to reach the bus on their hosts, above Linux's range for outgoing connections.
@@ -88,8 +89,8 @@ impl Remote {
             )),
             Some(FAILED) => Some(format!(
                 "try `ssh -o BatchMode=yes {} {} --version`, which must work",
-                quoted(host),
-                quoted(program)
+                shell_word(host),
+                shell_word(program)
             )),
             Some(code) if NO_COMMAND.contains(&code) => Some(format!(
                 "install Dyno on {host} so that its shell finds {program}, or name its command \
@@ -115,15 +116,6 @@ impl Remote {
             .stderr(Stdio::null());
         // Without it a port remains in use until the shared connection ends.
         command.spawn().ok()
-    }
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " @%+=:,./_-".contains(c);
-    match word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::target::hide_password;
 
 /// Cells that together contain every level of every factor: a mistake in a level shows in each of
 /// its cells.
-pub fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
+pub(crate) fn of_each_level(cells: &[Cell]) -> Vec<Cell> {
     let mut seen: BTreeSet<(&String, &String)> = BTreeSet::new();
     let mut chosen = Vec::new();
     for cell in cells {
@@ -55,7 +55,7 @@ pub fn hide_passwords(experiment: &Experiment) {
 }
 
 /// Checks that the host supports a cell's settings.
-pub fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
+pub(crate) fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
     let limits = host::limits(&cell.effective.host)?;
     let place = host::place(&cell.effective.place)?;
     if kind.is_none() && !(limits.is_empty() && place.is_none()) {
@@ -74,7 +74,7 @@ pub fn check_host(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
 ///
 /// # Errors
 /// A setting is unknown, or Dyno does not start the server.
-pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
+pub(crate) fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<()> {
     let server = &cell.effective.server;
     let Some(kind) = kind else {
         return match server.set.keys().next() {
@@ -95,7 +95,7 @@ pub fn check_settings(cell: &Cell, kind: Option<&Kind>, home: &Home) -> Result<(
 
 /// Settings that levels change on running servers, but that those servers lack. A server that does
 /// not answer is asked again before the first trial.
-pub fn unknown_online(cells: &[Cell]) -> Vec<String> {
+pub(crate) fn unknown_online(cells: &[Cell]) -> Vec<String> {
     let mut wrong = Vec::new();
     for cell in cells {
         let (Some(url), false) = (&cell.effective.server.url, cell.effective.online.is_empty())
@@ -219,7 +219,7 @@ fn is_of_session(sql: &str) -> bool {
 }
 
 /// Parts of the grammar that this version does not support.
-pub fn unsupported(experiment: &Experiment) -> Vec<String> {
+pub(crate) fn unsupported(experiment: &Experiment) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut say = |what: &str| wrong.push(format!("{what}: not supported in this version"));
     if !experiment.probes.is_empty() {

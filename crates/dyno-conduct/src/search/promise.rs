@@ -160,7 +160,7 @@ impl Promise {
     }
 
     /// Whether a run kept it; `None` if there are too few events for one of its percentiles.
-    pub fn kept_by(&self, run: &RunSummary) -> Option<bool> {
+    pub(crate) fn kept_by(&self, run: &RunSummary) -> Option<bool> {
         let mut all = self.too_many_errors(run).is_none();
         for own in &self.latencies {
             let value = run.latency().percentile_ms(own.percentile)?;
@@ -170,7 +170,7 @@ impl Promise {
     }
 
     /// If a run had too many errors: the condition and the result.
-    pub fn too_many_errors(&self, run: &RunSummary) -> Option<String> {
+    pub(crate) fn too_many_errors(&self, run: &RunSummary) -> Option<String> {
         let limit: Threshold = format!("{ERRORS} >= {}%", self.errors?).parse().ok()?;
         let held = limit.judge(run);
         held.failed.then(|| match held.value {

@@ -27,7 +27,7 @@ impl Family {
     }
 
     /// The family of a URL scheme, in lower case.
-    pub fn of_scheme(scheme: &str) -> Option<Self> {
+    pub(crate) fn of_scheme(scheme: &str) -> Option<Self> {
         match scheme {
             "mariadb" => Some(Self::Mysql),
             "postgresql" => Some(Self::Postgres),

@@ -43,40 +43,19 @@ fn decimals(rest: u64, unit: u64) -> String {
     format!(".{}", digits.trim_end_matches('0'))
 }
 
-/// A rate that [`super::parse_rate`] reads back: `1000/s`, `0.5/s`.
-pub fn format_rate(per_s: f64) -> String {
-    format!("{per_s}/s")
-}
-
 /// A size that [`super::parse_size`] reads back, in the largest unit that leaves it whole.
 pub fn format_size(bytes: u64) -> String {
-    largest_whole(
-        bytes,
-        &[
-            (1 << 40, "T"),
-            (1 << 30, "G"),
-            (1 << 20, "M"),
-            (1 << 10, "K"),
-        ],
-    )
-}
-
-/// A count that [`super::parse_count`] reads back, in the largest unit that leaves it whole.
-pub fn format_count(count: u64) -> String {
-    largest_whole(
-        count,
-        &[(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")],
-    )
-}
-
-fn largest_whole(value: u64, units: &[(u64, &str)]) -> String {
-    units
-        .iter()
-        .find(|(unit, _)| value > 0 && value.is_multiple_of(*unit))
-        .map_or_else(
-            || value.to_string(),
-            |(unit, name)| format!("{}{name}", value / unit),
-        )
+    let units: [(u64, &str); 4] = [
+        (1 << 40, "T"),
+        (1 << 30, "G"),
+        (1 << 20, "M"),
+        (1 << 10, "K"),
+    ];
+    let mut units = units.into_iter();
+    match units.find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    }
 }
 
 /// A count for reading: 1234567 is `1,234,567`.

@@ -61,7 +61,11 @@ fn others<'a>(factor: &'a Factor, base: &'a str) -> impl Iterator<Item = &'a str
 
 /// The logarithms of the effects of each level on a figure, per block, from which the experiment
 /// decides whether it has enough blocks.
-pub fn block_logs(experiment: &Experiment, trials: &[Measured], figure: &str) -> Vec<Vec<f64>> {
+pub(crate) fn block_logs(
+    experiment: &Experiment,
+    trials: &[Measured],
+    figure: &str,
+) -> Vec<Vec<f64>> {
     let pairs = alone(experiment, trials, figure).into_iter();
     pairs.map(|(_, _, pairs)| pairs.blocks()).collect()
 }

@@ -16,7 +16,8 @@ use dyno_core::finding::Verdict;
 use crate::file::Where;
 
 pub use claims::{Answer, Judgement, not_judged};
-pub use effects::{Effect, block_logs, effects, interactions};
+pub(crate) use effects::block_logs;
+pub use effects::{Effect, effects, interactions};
 pub use law::{Law, law};
 pub use ratio::{Ratio, Side, Source, between};
 

@@ -22,7 +22,6 @@ mod watch;
 use std::time::Duration;
 
 use dyno_core::db::DbError;
-use dyno_core::record::Fact;
 use dyno_drivers::Control;
 
 use crate::directories::ServerDirectory;
@@ -165,37 +164,4 @@ fn refusal(error: &DbError, needed: &str) -> String {
 /// The words for the end that a value belongs to.
 fn end_of(at_end: bool) -> &'static str {
     if at_end { "end" } else { "start" }
-}
-
-/// Facts about the server without a run: its version, build, location and start options.
-///
-/// # Errors
-/// The connection is lost.
-pub fn server_facts(
-    control: &mut Control,
-    target: &dyno_core::Target,
-    timeout: Duration,
-) -> Result<(Vec<Fact>, Vec<dyno_core::record::NotObserved>), DbError> {
-    use crate::Observation;
-    let (sender, seen) = std::sync::mpsc::sync_channel(crate::OBSERVATIONS_MAX);
-    let sink = Sink::new(sender);
-    let mut collector = watch::collector(target, control);
-    let socket = control.fd();
-    let mut asking = Asking {
-        control,
-        timeout,
-        sink: &sink,
-    };
-    collector.report(&mut asking, false)?;
-    let claim = collector.claim(&mut asking)?;
-    crate::process::locate(&claim, socket, &sink);
-    let (mut facts, mut gaps) = (Vec::new(), Vec::new());
-    for observation in seen.try_iter() {
-        match observation {
-            Observation::Fact(known) => facts.push(known),
-            Observation::NotObserved(gap) => gaps.push(gap),
-            _ => {}
-        }
-    }
-    Ok((facts, gaps))
 }

@@ -164,7 +164,7 @@ pub fn setting_query(family: Family, name: &str) -> Option<String> {
 }
 
 /// The collector for this server.
-pub(super) fn collector(target: &Target, control: &Control) -> Box<dyn Collector> {
+fn collector(target: &Target, control: &Control) -> Box<dyn Collector> {
     let several = target.endpoints.len() > 1;
     match target.family {
         Family::Mysql => Box::new(Mysql::new(control.server(), several)),

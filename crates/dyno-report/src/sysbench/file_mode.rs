@@ -34,7 +34,7 @@ pub struct FileMode {
 }
 
 /// The line with the flags, also used by `prepare`.
-pub fn file_flags(flags: &[&str]) -> String {
+fn file_flags(flags: &[&str]) -> String {
     let flags = match flags {
         [] => "(none)".to_owned(),
         flags => flags.join(" "),

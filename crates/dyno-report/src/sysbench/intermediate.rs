@@ -5,9 +5,18 @@ use super::Stat;
 /// An interval of a script that uses a database.
 pub fn sql_line(stat: &Stat, percentile: u32) -> String {
     format!(
-        "{} err/s: {}",
-        rates_and_latency(stat, percentile),
-        errors(stat)
+        "[ {:.0}s ] thds: {} tps: {:4.2} qps: {:4.2} (r/w/o: {:4.2}/{:4.2}/{:4.2}) \
+         lat (ms,{percentile}%): {:4.2} err/s: {:4.2} reconn/s: {:4.2}\n",
+        stat.time_total,
+        stat.threads_running,
+        stat.per_s(stat.events),
+        stat.per_s(stat.queries()),
+        stat.per_s(stat.reads),
+        stat.per_s(stat.writes),
+        stat.per_s(stat.other),
+        stat.latency_pct * 1e3,
+        stat.per_s(stat.errors),
+        stat.per_s(stat.reconnects),
     )
 }
 
@@ -58,31 +67,6 @@ pub fn queue_line(stat: &Stat, sql: bool) -> String {
 /// The line before the cumulative report at a checkpoint.
 pub fn checkpoint(time_total_s: f64) -> String {
     format!("[ {time_total_s:.0}s ] Checkpoint report:\n")
-}
-
-/// The part of an interval's line that the default reporter shares.
-pub(super) fn rates_and_latency(stat: &Stat, percentile: u32) -> String {
-    format!(
-        "[ {:.0}s ] thds: {} tps: {:4.2} qps: {:4.2} (r/w/o: {:4.2}/{:4.2}/{:4.2}) \
-         lat (ms,{percentile}%): {:4.2}",
-        stat.time_total,
-        stat.threads_running,
-        stat.per_s(stat.events),
-        stat.per_s(stat.queries()),
-        stat.per_s(stat.reads),
-        stat.per_s(stat.writes),
-        stat.per_s(stat.other),
-        stat.latency_pct * 1e3,
-    )
-}
-
-/// Errors and reconnects per second.
-pub(super) fn errors(stat: &Stat) -> String {
-    format!(
-        "{:4.2} reconn/s: {:4.2}\n",
-        stat.per_s(stat.errors),
-        stat.per_s(stat.reconnects)
-    )
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ mod histogram;
 mod host;
 mod intermediate;
 mod report;
-mod reporters;
 mod start;
 
-pub use file_mode::{FileMode, file_flags, file_mode, file_prepare, file_written};
+pub use file_mode::{FileMode, file_mode, file_prepare, file_written};
 pub use histogram::histogram;
 pub use host::{
     FileCounts, MemoryMode, cpu_block, cpu_mode, file_block, file_latency, memory_block,
@@ -18,7 +17,6 @@ pub use host::{
 };
 pub use intermediate::{checkpoint, event_line, file_line, memory_line, queue_line, sql_line};
 pub use report::{general_block, sql_block, thread_block};
-pub use reporters::{JSON_BETWEEN, JSON_FIRST, JSON_LAST, report_csv, report_default, report_json};
 pub use start::{Startup, StartupStep, stage, start};
 
 use dyno_core::interval::{Counters, Latencies};

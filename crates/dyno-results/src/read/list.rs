@@ -84,8 +84,6 @@ pub struct Filter {
     /// Started at this time or later, in seconds since the Unix epoch. If a run has no start time,
     /// the time when it was recorded counts.
     pub since_unix_s: Option<f64>,
-    /// Started before this time, in seconds since the Unix epoch.
-    pub until_unix_s: Option<f64>,
     /// A part of the note. Case does not matter.
     pub note: Option<String>,
     /// These factors at these levels: see [`RunLine::level`].
@@ -440,12 +438,6 @@ fn conditions(filter: &Filter) -> (String, Vec<Value>) {
         and(
             "coalesce(started_unix_s, created_unix_s) >= ?",
             since_s.into(),
-        );
-    }
-    if let Some(until_s) = filter.until_unix_s {
-        and(
-            "coalesce(started_unix_s, created_unix_s) < ?",
-            until_s.into(),
         );
     }
     if let Some(note) = &filter.note {

@@ -22,7 +22,7 @@ use crate::open::Results;
 use crate::write::{Ending, Record, RunWriter, SeriesId};
 
 /// The name of the thread.
-pub const THREAD_NAME: &str = "dyno-results";
+const THREAD_NAME: &str = "dyno-results";
 
 /// The most records that may wait for the writing thread. Any more are dropped and counted, because
 /// the measuring threads must not wait.

@@ -32,7 +32,7 @@ pub use draft::PENDING_MAX;
 pub use ending::Ending;
 pub(crate) use remove::delete;
 pub(crate) use rows::json;
-pub use spans::{COARSE_S, FINE_S};
+pub use spans::FINE_S;
 
 /// Identifies a series within its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

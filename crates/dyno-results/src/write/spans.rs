@@ -7,7 +7,7 @@ use crate::codec::{Measured, SpanRow};
 pub const FINE_S: f64 = 3600.0;
 
 /// Later data is merged into steps of this many seconds.
-pub const COARSE_S: f64 = 10.0;
+const COARSE_S: f64 = 10.0;
 
 /// The step of ten seconds that contains an instant, counted from the end of the first hour. The
 /// end of a step belongs to it. `None` within the first hour.

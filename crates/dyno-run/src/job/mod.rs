@@ -15,8 +15,8 @@ use dyno_core::db::{Connector, ErrorKind, Family};
 use dyno_core::plan::{Drive, OptionValue, RandPlan, Role};
 use dyno_load::{Single, StopSignal};
 use dyno_script::{
-    Barrier, DatabaseErrors, Declared, Description, Host, HostConfig, Ledger, LoadProgress, Phase,
-    Prints, Reported, SharedNumbers, Source,
+    AnswerError, Barrier, DatabaseErrors, Declared, Description, Host, HostConfig, Ledger,
+    LoadProgress, Phase, Prints, Reported, SharedNumbers, Source,
 };
 
 use self::lazy::LazyConnector;
@@ -201,7 +201,7 @@ impl Loaded {
     /// function.
     ///
     /// # Errors
-    /// The error that the function raised, or its answer is not a list of phases.
+    /// [`RunError::Usage`] if the function raised an error; an answer that is not a list of phases.
     pub fn phases(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Phase>> {
         let phases = self.report("phases", options, Host::phases)?;
         Ok(phases.unwrap_or_default())
@@ -211,7 +211,7 @@ impl Loaded {
     /// function, or if the command is not `run`.
     ///
     /// # Errors
-    /// The error that the function raised, or its answer is not a list of roles.
+    /// [`RunError::Usage`] if the function raised an error; an answer that is not a list of roles.
     pub fn roles(&mut self, options: &[(String, OptionValue)]) -> Result<Vec<Role>> {
         if self.job.command.as_deref() != Some("run") {
             return Ok(Vec::new());
@@ -220,16 +220,24 @@ impl Loaded {
         Ok(roles.unwrap_or_default())
     }
 
+    /// Whether a run with these options creates the workload's tables itself, as the script's
+    /// `creates_tables()` says.
+    ///
+    /// # Errors
+    /// [`RunError::Usage`] if the function raised an error; an answer that is neither true nor
+    /// false.
+    pub fn creates_tables(&mut self, options: &[(String, OptionValue)]) -> Result<bool> {
+        let creates = self.report("creates_tables", options, Host::creates_tables)?;
+        Ok(creates.unwrap_or(false))
+    }
+
     /// Calls the script's checks of its options, before anything connects.
     ///
     /// # Errors
     /// [`RunError::Usage`] for a wrong value.
     pub fn check_options(&mut self, options: &[(String, OptionValue)]) -> Result<()> {
-        match self.report("check_options", options, Host::check_options) {
-            Ok(_) => Ok(()),
-            Err(RunError::Failed(why)) => Err(RunError::Usage(why)),
-            Err(error) => Err(error),
-        }
+        self.report("check_options", options, Host::check_options)?;
+        Ok(())
     }
 
     /// The answer of a script function with these options; `None` if it is undefined.
@@ -237,7 +245,7 @@ impl Loaded {
         &mut self,
         function: &str,
         options: &[(String, OptionValue)],
-        ask: fn(&mut Host) -> Result<R, String>,
+        ask: fn(&mut Host) -> Result<R, AnswerError>,
     ) -> Result<Option<R>> {
         let is_defined = self.description.functions.iter().any(|own| own == function);
         let Some(main) = self.main.as_mut().filter(|_| is_defined) else {
@@ -245,11 +253,16 @@ impl Loaded {
         };
         let options = options.to_vec();
         let answer = main.act(&format!("{function}()"), move |main| {
-            main.program().set_options(&options)?;
+            let set = main.program().set_options(&options);
+            set.map_err(AnswerError::Failed)?;
             ask(main.program())
         });
-        let answer = answer.and_then(|answer| answer);
-        answer.map(Some).map_err(failed)
+        match answer.map_err(failed)? {
+            Ok(answer) => Ok(Some(answer)),
+            // It depends only on the options, so its error refuses them.
+            Err(AnswerError::Raised(why)) => Err(RunError::Usage(why)),
+            Err(AnswerError::Failed(why)) => Err(failed(why)),
+        }
     }
 
     /// Sets what depends on the loaded script, and prepares the run.

@@ -1,3 +1,4 @@
+use dyno_core::plan::Edition;
 use dyno_script::Stat;
 
 use super::*;
@@ -68,6 +69,59 @@ fn a_script_that_hangs_in_its_top_level_or_a_declaration_is_abandoned() {
         let start = format!("{function}() of edge.lua did not return within 100ms");
         assert!(why.starts_with(&start), "{why}");
     }
+}
+
+#[test]
+fn only_an_error_that_a_script_raises_refuses_the_options() {
+    for (function, body, is_usage) in [
+        ("phases", "error('too few', 0)", true),
+        ("phases", "return 7", false),
+        ("roles", "error('too few', 0)", true),
+        ("roles", "return 7", false),
+    ] {
+        let text = format!("function event() end function {function}() {body} end");
+        let mut loaded = Loaded::new(job(&text, false)).unwrap();
+        let refused = match function {
+            "phases" => loaded.phases(&[]).map(drop),
+            _ => loaded.roles(&[]).map(drop),
+        };
+        let error = refused.unwrap_err();
+        assert_eq!(error.is_usage(), is_usage, "{function}: {error}");
+        assert_eq!(error.to_string() == "too few", is_usage, "{error}");
+    }
+    let text = "function event() end dyno.option.check(function() error('too few', 0) end)";
+    let mut loaded = Loaded::new(job(text, false)).unwrap();
+    let error = loaded.check_options(&[]).unwrap_err();
+    assert!(
+        error.is_usage() && error.to_string() == "too few",
+        "{error}"
+    );
+}
+
+#[test]
+fn a_script_says_whether_its_run_creates_the_tables() {
+    let many = Workload::find("many_tables", Edition::Dyno).unwrap();
+    let creates = |phase: &str| {
+        let mut loaded = Loaded::new(Job::of(many.clone())).unwrap();
+        let option = ("phase".to_owned(), OptionValue::Text(phase.to_owned()));
+        loaded.creates_tables(&[option]).unwrap()
+    };
+    for (phase, expected) in [
+        ("create", true),
+        ("all", true),
+        ("touch", false),
+        ("ladder", false),
+        ("drop", false),
+    ] {
+        assert_eq!(creates(phase), expected, "{phase}");
+    }
+    let mut silent = Loaded::new(job("function event() end", false)).unwrap();
+    assert!(!silent.creates_tables(&[]).unwrap());
+    let text = "function event() end function creates_tables() return 'all' end";
+    let mut loaded = Loaded::new(job(text, false)).unwrap();
+    let error = loaded.creates_tables(&[]).unwrap_err();
+    let why = "creates_tables() must return true or false";
+    assert_eq!((error.to_string().as_str(), error.is_usage()), (why, false));
 }
 
 #[test]

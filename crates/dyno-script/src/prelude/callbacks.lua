@@ -5,7 +5,7 @@ local setmetatable, ipairs, type, error = setmetatable, ipairs, type, error
 local rawget, rawset, tostring, next = rawget, rawset, tostring, next
 
 local CALLBACKS = { "roles", "phases", "phases_there", "ledger", "full_ledger", "figures",
-  "tables_made" }
+  "tables_made", "creates_tables" }
 local meta = {
   __newindex = function(callbacks, name, value)
     for _, known in ipairs(CALLBACKS) do

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dyno_core::plan::OptionValue;
 use dyno_core::session::Entry;
-use dyno_script::Host;
+use dyno_script::{AnswerError, Host};
 
 use crate::fake::FakePort;
 use crate::{config, drive};
@@ -158,11 +158,15 @@ fn registered_checks_refuse_options_before_anything_connects() {
     };
     assert_eq!(check(1.0, 9.0), Ok(()));
     let why = "--scale must be a whole number from 1 on, not 0";
-    assert_eq!(check(0.0, 9.0), Err(why.to_owned()));
+    assert_eq!(check(0.0, 9.0), Err(AnswerError::Raised(why.to_owned())));
     let why = "--rows must be a whole number from 0 to 9, not 10";
-    assert_eq!(check(1.0, 10.0), Err(why.to_owned()));
+    assert_eq!(check(1.0, 10.0), Err(AnswerError::Raised(why.to_owned())));
     let connects = "dyno.option.check(function() sysbench.sql.driver():connect() end)";
-    let why = described(connects).0.check_options().unwrap_err();
+    let why = described(connects)
+        .0
+        .check_options()
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("there is no database connection"), "{why}");
     // A global of this name has another meaning in the script.
     assert!(!described("function check_options() error('called') end").1);

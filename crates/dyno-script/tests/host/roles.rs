@@ -172,7 +172,7 @@ fn phases_are_read_with_their_changes() {
     assert_eq!(described("function event() end").phases(), Ok(vec![]));
     let error = |phase: &str| {
         let text = format!("function phases() return {{{phase}}} end");
-        described(&text).phases().unwrap_err()
+        described(&text).phases().unwrap_err().to_string()
     };
     let cases = [
         ("", "must return a list"),
@@ -199,7 +199,7 @@ fn phases_are_read_with_their_changes() {
 fn reports_bad_roles_by_name() {
     let error = |role: &str| {
         let text = format!("local function f() end function roles() return {{{role}}} end");
-        described(&text).roles().unwrap_err()
+        described(&text).roles().unwrap_err().to_string()
     };
     let cases = [
         ("3", "role 1 is not a table"),
