@@ -2,7 +2,7 @@
 //! not finite.
 
 use dyno_analysis::bins::{self, ROOM_S};
-use dyno_analysis::stalls::{Stalls, TooLittle};
+use dyno_analysis::stalls::{Shortest, Stalls, TooLittle};
 use dyno_core::catalogue::{self, names};
 use dyno_core::db::Family;
 use dyno_core::interval::Counters;
@@ -194,11 +194,13 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
-        dyno_analysis::stalls::of_bins(
-            &self.bins,
-            &self.run.events,
-            dyno_analysis::stalls::Shortest::of(self.run),
-        )
+        dyno_analysis::stalls::of_bins(&self.bins, &self.run.events, Shortest::of(self.run))
+    }
+
+    /// Whether each event takes longer than an interval. Then intervals in which no event ends are
+    /// normal if sessions run in step.
+    pub(crate) fn has_long_events(&self) -> bool {
+        Shortest::of(self.run).event_s > self.usual_s()
     }
 
     /// The relevant latencies: response times in an open loop, otherwise service times.

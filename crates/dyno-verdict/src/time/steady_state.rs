@@ -349,7 +349,7 @@ fn lose_much(dips: &Dips) -> bool {
 /// Recurring dips of the rate. Stalls have a separate finding and period.
 fn recurring(view: &View, rates: &[f64]) -> Option<Dips> {
     let recur = view.stalls().is_ok_and(|found| found.period_s.is_some());
-    match recur {
+    match recur || view.has_long_events() {
         true => None,
         false => dyno_stats::dips::dips(&without_stalls(view, rates)),
     }

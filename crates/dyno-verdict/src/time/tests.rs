@@ -86,6 +86,23 @@ fn a_run_too_short_to_show_a_drift_is_not_called_steady() {
 }
 
 #[test]
+fn events_longer_than_intervals_leave_some_of_them_empty() {
+    // 64 sessions in step, with events of 1.3 s.
+    let waves = |second: usize| {
+        let ended = |second: usize| second * 10 / 13;
+        64.0 * (ended(second + 1) - ended(second)) as f64
+    };
+    let mut run = rated(&(0..60).map(waves).collect::<Vec<_>>());
+    let mut outcome = |event_ms: f64| {
+        let service = &mut run.summary.as_mut().unwrap().service;
+        (service.min_ms, service.mean_ms) = (Some(event_ms), Some(event_ms));
+        ["stalls", "steady-state"].map(|check| judged(&run, check).outcome)
+    };
+    assert!(!outcome(1300.0).contains(&Doubt));
+    assert!(outcome(130.0).contains(&Doubt));
+}
+
+#[test]
 fn slow_swings_are_not_steady() {
     let noise = noisy(3600, 1.0, 0.03, 8);
     for period in [200.0, 900.0] {

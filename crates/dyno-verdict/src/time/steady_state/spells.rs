@@ -11,6 +11,9 @@ use crate::view::View;
 /// The low spells that cost enough throughput to matter, without stalls and without the beginning
 /// that `warm-up` reports.
 pub(super) fn of(view: &View, rates: &[f64]) -> Option<Spells> {
+    if view.has_long_events() {
+        return None;
+    }
     let found = dyno_stats::dips::spells(&without_stalls(view, rates))?;
     let matters = found.lost * 100.0 >= DIPPED.value;
     (matters && super::warm_up(view).outcome != Outcome::Doubt).then_some(found)
