@@ -1,7 +1,7 @@
 //! The measurement of a run in bins of at least a second.
 
 use dyno_core::interval::Counters;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{RunRecord, RunState};
 use dyno_core::summary::IntervalSummary;
 
 /// An interval is whole if it lasts at least this share of the usual length. Several short
@@ -56,16 +56,34 @@ pub fn length_s(run: &RunRecord) -> f64 {
         .max(0.0)
 }
 
+/// The end of the time in which events began, in seconds, if a log has intervals after it: in those
+/// the sessions only finish their last events.
+fn last_start_s(run: &RunRecord) -> f64 {
+    /// Tools print the end of an interval late.
+    const LATE_S: f64 = 0.2;
+    let of_summary = || run.summary.as_ref().and_then(|own| own.drive.as_ref());
+    let drive = run.head.drive.as_ref().or_else(of_summary);
+    let time_s = drive.and_then(|drive| drive.time);
+    let time_s = time_s.map_or(0.0, |time| time.as_secs_f64());
+    // A time that is far from the length is that of another run.
+    match run.state == RunState::Imported && length_s(run) <= 2.0 * time_s {
+        true => time_s - LATE_S,
+        false => f64::INFINITY,
+    }
+}
+
 /// The measurement in bins of at least a second, without the warm-up, the grace and truncated bins.
 pub fn of(run: &RunRecord) -> Vec<Bin> {
     let length_s = length_s(run);
+    let end_s = last_start_s(run);
     let mut bins: Vec<Bin> = Vec::new();
     let mut open: Option<Bin> = None;
     for interval in &run.intervals {
         let fits = interval.length_s.is_finite()
             && interval.length_s > 0.0
             && interval.at_s - interval.length_s >= -ROOM_S
-            && interval.at_s <= length_s + ROOM_S;
+            && interval.at_s <= length_s + ROOM_S
+            && interval.at_s - interval.length_s < end_s;
         if !fits {
             continue;
         }

@@ -19,6 +19,10 @@ pub(crate) const TIME_TOLERANCE: f64 = 0.02;
 /// Relative tolerance between the times that two counts and their rates imply, in addition to the
 /// digits of rates. sysbench computes all rates from one time; published reports differ by 0.02 %.
 const SAME_TIME: f64 = 0.002;
+/// sysbench takes the time of rates and the total time one after the other.
+const CLOCKS_S: f64 = 0.01;
+/// Half of the last digit of a thread's time in events (`%.4f`).
+const THREAD_S_ROUNDING: f64 = 0.000_05;
 /// Half of the last digit of rates (`%.2f`).
 const RATE_ROUNDING: f64 = 0.005;
 
@@ -84,7 +88,7 @@ fn length(
     }
     let reference = implied.or(report.total_time_s);
     let differs = |stated: f64| {
-        reference.is_some_and(|s| (stated - s).abs() > TIME_TOLERANCE * stated.max(s))
+        reference.is_some_and(|s| (stated - s).abs() > CLOCKS_S + TIME_TOLERANCE * stated.max(s))
     };
     // If one of several statements is contradicted, report that one.
     let stated = [printed, typed].into_iter().flatten();
@@ -229,8 +233,9 @@ fn in_events(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
         return;
     };
     let mean_ms = time_s * 1000.0 * f64::from(threads) / events as f64;
-    // Averages are printed with two decimals.
-    if (mean_ms - avg).abs() > 0.02 + TIME_TOLERANCE * mean_ms.max(avg) {
+    // Averages are printed with two decimals, and the time of a thread with four.
+    let rounding_ms = THREAD_S_ROUNDING * 1000.0 * f64::from(threads) / events as f64;
+    if (mean_ms - avg).abs() > 0.02 + rounding_ms + TIME_TOLERANCE * mean_ms.max(avg) {
         contradict(format!(
             "{threads} threads that spent {time_s:.1} s each in {events} events make a mean of \
              {mean_ms:.2} ms, but the report says {avg:.2} ms"

@@ -47,6 +47,11 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
 fn limit(output: &Output, processed: u64) -> Option<String> {
     let (of, (limit_ms, above)) = output.limit_of.zip(output.limit)?;
     let least = processed.saturating_sub(output.skipped.unwrap_or(0));
+    if above > of {
+        return Some(format!(
+            "{above} of {of} transactions were above the limit of {limit_ms} ms"
+        ));
+    }
     (!(least..=most(output, processed)).contains(&of)).then(|| {
         format!(
             "{above} of {of} transactions were above the limit of {limit_ms} ms, but {processed} \

@@ -218,14 +218,20 @@ fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let busy = |more_ms: f64| laws::busy(tps, mean_ms + more_ms);
     let all = f64::from(clients);
     // Some versions also count skipped transactions, which keep no client busy.
-    let skipped = output.skipped.unwrap_or(0).min(processed) as f64;
+    let skipped = match output.counts_skipped() {
+        true => output.skipped.unwrap_or(0).min(processed) as f64,
+        false => 0.0,
+    };
     let most = busy(-LATENCY_ROUNDING_MS) * (1.0 - skipped / processed.max(1) as f64);
     let least = busy(LATENCY_ROUNDING_MS);
     let always = is_always_busy(output);
+    // Clients wait while their thread handles another one.
+    let threads = f64::from(output.threads.unwrap_or(clients));
+    let in_turn = laws::busy(tps, between_ms(output)).min((all - threads).max(0.0));
     let nearly = all * (1.0 - TOLERANCE) * (1.0 - idle_share(output, processed, tps));
     let busy_clients = match () {
         () if most > all * BUSY_MOST => most,
-        () if least < all * BUSY_MIN && always => least,
+        () if least + in_turn < all * BUSY_MIN && always => least,
         () if always && busy(LATENCY_ROUNDING_MS + between_ms(output)) < nearly => least,
         () if is_computed(output) && !is_of_clients(output, processed, printed_ms) => least,
         () => return None,
@@ -408,17 +414,18 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
     })
 }
 
-/// Marks and reports progress lines that exceed the report's total.
+/// Marks and reports progress lines of the time to connect, and those that exceed the report's
+/// total.
 pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
+    let mut said = leave_out_connecting(output, started);
     let Some(processed) = output.processed else {
-        return Vec::new();
+        return said;
     };
     let total = counts::most(output, processed);
     let lines: Vec<(usize, (f64, f64))> = times(output, started)
         .map(|(_, length_s, point)| (point.line, (point.tps, length_s)))
         .collect();
     let held: Vec<(f64, f64)> = lines.iter().map(|(_, held)| *held).collect();
-    let mut said = Vec::new();
     for wild in conservation::wild(&held, total as f64, LINE_S) {
         let line = lines[wild.index].0;
         let text = format!(
@@ -433,4 +440,26 @@ pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Optio
             .for_each(|point| point.left_out = true);
     }
     said
+}
+
+/// Marks and reports progress lines in most of which the clients still connected.
+fn leave_out_connecting(output: &mut Output, started: Option<f64>) -> Vec<(Option<usize>, String)> {
+    let connected_s = output.connecting_ms.unwrap_or(0.0) / 1e3;
+    let lines = times(output, started);
+    let lines = lines.take_while(|(at_s, length_s, _)| at_s - length_s / 2.0 < connected_s);
+    let lines: Vec<usize> = lines.map(|(_, _, point)| point.line).collect();
+    let Some(first) = lines.first().copied() else {
+        return Vec::new();
+    };
+    for point in &mut output.points {
+        point.left_out |= lines.contains(&point.line);
+    }
+    let text = format!(
+        "{} left out: the clients connected for {connected_s:.1} s",
+        match lines.len() {
+            1 => "the line is".to_owned(),
+            count => format!("{count} lines are"),
+        }
+    );
+    vec![(Some(first), text)]
 }

@@ -53,7 +53,13 @@ pub(crate) fn read(
 ) -> Result<Vec<ParsedRun>, ImportError> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut logged: Vec<(String, Logged)> = Vec::new();
+    let has_text = |log: &Log<'_>| !log.text.trim().is_empty();
+    let any = logs.iter().any(has_text);
     for log in logs {
+        if any && !has_text(log) {
+            warnings.push(Warning::new(log.name, None, "it is empty".to_owned()));
+            continue;
+        }
         if let Some(read) = transactions::read(log.text) {
             add(log, read, &mut logged, warnings);
             continue;

@@ -116,6 +116,15 @@ impl Output {
         !self.points.is_empty() || self.processed.is_some() || self.tps.is_some()
     }
 
+    /// Whether transactions that were skipped may be among those processed, as up to version 14.
+    pub(super) fn counts_skipped(&self) -> bool {
+        const LAST: u64 = 14;
+        let version = self.version.as_deref().unwrap_or_default();
+        let major = version.split(|c: char| !c.is_ascii_digit()).next();
+        let major = major.and_then(|major| major.parse::<u64>().ok());
+        major.is_none_or(|major| major <= LAST)
+    }
+
     /// Whether it contains only progress lines, as standard error does.
     pub(super) fn is_progress_alone(&self) -> bool {
         !self.points.is_empty() && self.version.is_none() && !self.begun_report()
@@ -124,6 +133,10 @@ impl Output {
     /// Computes a missing rate from the rest of the report: from count and time, or from the
     /// clients' consecutive latencies.
     pub(super) fn complete(&mut self) {
+        // Without a transaction, pgbench prints nothing more.
+        if self.processed == Some(0) {
+            self.tps.get_or_insert(0.0);
+        }
         let lacks = self.tps.is_none() && self.points.is_empty();
         let Some(processed) = self.processed.filter(|_| lacks) else {
             return;

@@ -100,6 +100,11 @@ impl<'a> Single<'a> {
         Some(untimed.count() as u64).filter(|count| *count > 0)
     }
 
+    /// Whether a column that may be the number of tries is not read.
+    pub(super) fn hides_retries(&self) -> bool {
+        self.columns == Columns::default() && self.all.iter().any(|one| one.columns() > 0)
+    }
+
     pub(super) fn started_unix_s(&self) -> f64 {
         self.start_us as f64 / US_PER_S
     }
@@ -128,7 +133,11 @@ impl<'a> Single<'a> {
         let mut from_us = self.start_us;
         let step_us = self.step_us();
         while from_us < self.end_us {
-            let to_us = (from_us + step_us).min(self.end_us);
+            // A short rest belongs to the second before it: it has no rate of its own.
+            let to_us = match from_us + step_us + step_us / 2 > self.end_us {
+                true => self.end_us,
+                false => from_us + step_us,
+            };
             let last = to_us == self.end_us;
             let within = rest.partition_point(|one| last || one.ended_us < to_us);
             let (own, others) = rest.split_at(within);

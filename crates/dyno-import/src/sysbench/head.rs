@@ -37,6 +37,10 @@ pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
         draft.seed = number::leading_count(seed).map(|(seed, _)| seed);
     } else if let Some(bytes) = block(line) {
         draft.block_bytes = Some(bytes);
+    } else if line.starts_with("Calling fsync() after each write") {
+        draft.syncs_each_write = true;
+    } else if let Some(count) = value("Number of unfinished transactions on forced shutdown:") {
+        draft.unfinished = (count >= 0.0).then_some(count as u64);
     } else if line.starts_with("Merging requests up to") {
         // Then a request of a file test has several blocks.
         draft.block_bytes = None;

@@ -168,6 +168,13 @@ pub(crate) fn leave_out(draft: &mut Draft, broken: &[Broken]) {
 
 /// The laws of the latencies.
 fn latencies(report: &Report, found: &mut Vec<Broken>) {
+    // Of so few events, sysbench's rank of a percentile may be 0: then it prints the first bucket.
+    let ranked = |percent: f64| {
+        let events = report.events().unwrap_or(u64::MAX) as f64;
+        (events * percent / 100.0 + 0.5).floor() >= 1.0
+    };
+    let percentiles = report.percentiles.iter().copied();
+    let percentiles: Vec<(f64, f64)> = percentiles.filter(|own| ranked(own.0)).collect();
     let spread = Spread {
         what: "latencies",
         unit: "ms",
@@ -182,7 +189,7 @@ fn latencies(report: &Report, found: &mut Vec<Broken>) {
         mean: report.avg_ms,
         max: report.max_ms,
         stddev: None,
-        percentiles: &report.percentiles,
+        percentiles: &percentiles,
     };
     for law in spread.broken() {
         let figures: Vec<Figure> = law.statistics.into_iter().map(Figure::Latency).collect();
@@ -332,7 +339,8 @@ fn files(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
 
 /// Each operation of a memory test reads or writes a block.
 fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    let Some(block) = draft.block_bytes else {
+    // Less than half a KiB is printed as 0.
+    let Some(block) = draft.block_bytes.filter(|bytes| *bytes > 0.0) else {
         return;
     };
     let (events, time_s) = (report.events(), report.total_time_s);

@@ -396,8 +396,10 @@ impl<'a> Reader<'a> {
             self.warn(number, "statistics restart here: assumed to be another run");
         }
         let draft = self.draft_at(number);
+        let unfinished = draft.unfinished.take();
         draft.report.get_or_insert_with(|| Report {
             line: number,
+            unfinished,
             ..Report::default()
         });
         self.sink = Sink::Final;

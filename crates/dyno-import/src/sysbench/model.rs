@@ -20,6 +20,10 @@ pub(crate) struct Draft {
     pub(crate) warmup_s: Option<f64>,
     pub(crate) rate_per_s: Option<f64>,
     pub(crate) seed: Option<u64>,
+    /// A file test syncs each write, and both are one event.
+    pub(crate) syncs_each_write: bool,
+    /// Printed before the statistics.
+    pub(crate) unfinished: Option<u64>,
     /// The distribution of keys as versions before 0.5 print it.
     pub(crate) rand: Option<RandPlan>,
     /// The size of a request, in file and memory tests.
@@ -223,13 +227,14 @@ impl Draft {
         if !self.points.is_empty() {
             return;
         }
+        let with_writes = self.syncs_each_write;
         let point = |one: &Throughput| {
             let bytes = [one.read_bytes, one.write_bytes, one.memory_bytes];
             let bytes: f64 = bytes.iter().flatten().sum();
             Point {
                 line: one.line,
                 at_s: one.at_s,
-                tps: Some(bytes / block + one.fsyncs.unwrap_or(0.0)),
+                tps: Some(bytes / block + one.fsyncs.filter(|_| !with_writes).unwrap_or(0.0)),
                 latencies: one.latency.into_iter().collect(),
                 ..Point::default()
             }

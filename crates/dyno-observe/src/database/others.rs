@@ -50,6 +50,8 @@ pub(super) struct Session {
     /// Its statement has been running for at least a second, so the run cannot have just closed the
     /// session.
     pub is_long: bool,
+    /// The server hides from the run's user whether it is active.
+    pub is_hidden: bool,
 }
 
 /// The owner of a session.
@@ -76,6 +78,8 @@ pub(super) struct Others {
     /// The run has endpoints that the observer does not use: its sessions may come through them, as
     /// from a proxy.
     several: bool,
+    /// Whether the server hides what some others do.
+    hidden: bool,
     samples: u64,
     next: u64,
     looks: u64,
@@ -91,6 +95,7 @@ impl Others {
             doubtful: HashSet::new(),
             alike: several,
             several,
+            hidden: false,
             samples: 0,
             next: 0,
             looks: 0,
@@ -121,7 +126,9 @@ impl Others {
                 if let Some(own) = own.first() {
                     let (count, active) = self.look(own, &others, asking.control.fd());
                     self.count.put(recorder, count as f64);
-                    self.active.put(recorder, active as f64);
+                    if !self.hidden {
+                        self.active.put(recorder, active as f64);
+                    }
                 }
             }
             Err(error) if is_lost(&error) => return Err(error),
@@ -175,6 +182,7 @@ impl Others {
             if is_other {
                 *found.entry(&session.who).or_default() += 1;
                 active += usize::from(session.is_active);
+                self.hidden |= session.is_hidden;
             }
         }
         self.doubtful = doubtful;
@@ -205,6 +213,10 @@ impl Others {
             Some(named(&self.most)),
             &source,
         );
+        if self.hidden {
+            let why = format!("what other sessions do is hidden: {}", list.needed);
+            asking.sink.gap(names::DB_OTHER_SESSIONS_ACTIVE, &why);
+        }
         if self.alike {
             let why = match self.several {
                 true => {
@@ -308,6 +320,7 @@ pub(super) const PROCESSLIST: List = List {
                 && field(4) != "Sleep"
                 && !field(4).starts_with("Binlog Dump"),
             is_long: field(4) == "Query" && fraction(field(5).as_bytes()) >= Some(1.0),
+            is_hidden: false,
         })
     },
     own: "SELECT CONNECTION_ID()",
@@ -317,15 +330,17 @@ pub(super) const PROCESSLIST: List = List {
 
 /// PostgreSQL's sessions of all databases: they share its memory, its log and the host. With short
 /// statements a session looks idle most of the time, so one that was active a tenth of a second ago
-/// counts as active.
+/// counts as active. Without pg_monitor, only database and user of others' sessions are visible.
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
           'localhost' END), nullif(client_port, -1), CASE WHEN datname = current_database() \
           THEN application_name ELSE concat_ws(' in ', nullif(application_name, ''), \
           'database ' || datname) END, state = 'active' \
           OR state_change > clock_timestamp() - interval '0.1 s', \
-          state = 'active' AND query_start < clock_timestamp() - interval '1 s' \
-          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'",
+          state = 'active' AND query_start < clock_timestamp() - interval '1 s', \
+          backend_type IS NULL \
+          FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+          OR backend_type IS NULL AND datname IS NOT NULL",
     row: |row| {
         let field = |index: usize| row.get(index).and_then(Option::as_deref);
         let number = |index: usize| field(index).map(str::as_bytes).and_then(whole);
@@ -341,6 +356,7 @@ pub(super) const ACTIVITY: List = List {
             port: number(3).and_then(|port| port.try_into().ok()),
             is_active: field(5) == Some("t"),
             is_long: field(6) == Some("t"),
+            is_hidden: field(7) == Some("t"),
         })
     },
     own: "SELECT pg_backend_pid()",
@@ -365,6 +381,7 @@ mod tests {
             port,
             is_active: number.is_multiple_of(2),
             is_long: false,
+            is_hidden: false,
         }
     }
 

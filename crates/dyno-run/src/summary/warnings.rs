@@ -2,7 +2,7 @@
 
 use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::db::Family;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::summary::RunSummary;
 use dyno_core::text::number_of;
@@ -89,11 +89,13 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
     warnings
 }
 
-/// Drops the warning about empty intervals if findings describe them better.
+/// Drops the warning about empty intervals if findings describe them better. It is wrong if the
+/// generator itself was frozen.
 pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
     let is_reported = summary.findings.iter().any(|finding| {
+        let of_the_target = matches!(&*finding.check, "stalls" | "restarts" | "idle-sessions");
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)
-            && matches!(&*finding.check, "stalls" | "restarts" | "idle-sessions")
+            && (of_the_target || finding.names(Cause::Frozen))
     });
     if let Some(silence) = silence(summary, drive).filter(|_| is_reported) {
         summary.warnings.retain(|warning| *warning != silence);

@@ -274,7 +274,7 @@ fn reports_why_a_workload_cannot_work() {
     };
     let message = fails("oltp_insert", &[("secondary", "on")], &[Entry::Init]);
     assert!(
-        message.contains("use --secondary=off or --auto_inc=off"),
+        message.contains("use --secondary=off or --auto-inc=off"),
         "{message}"
     );
     let prepare = [Entry::Command("prepare".to_owned())];

@@ -21,7 +21,8 @@ thresholds! {
 /// A script that connects makes at least one connection per this many events; fewer connections
 /// belong to others.
 const OWN_SHARE: f64 = 0.001;
-/// Looks at the session list needed to judge how busy others were.
+/// Looks at the session list needed to judge how busy others were; one less if all of them show
+/// others at work.
 const LOOKS_MIN: usize = 3;
 
 const CONNECTIONS: [&str; 2] = [names::DB_STATUS_CONNECTIONS, names::DB_DATABASE_SESSIONS];
@@ -35,6 +36,20 @@ pub(super) fn at_work(view: &View, counted: &str) -> Option<CheckResult> {
     others(view, counted)
         .or_else(|| vacuum(view, counted))
         .or_else(|| short(view, counted))
+        .or_else(|| hidden(view, counted))
+}
+
+/// Other sessions, of which the server does not say what they do.
+fn hidden(view: &View, counted: &str) -> Option<CheckResult> {
+    let why = view.run.not_observed(names::DB_OTHER_SESSIONS_ACTIVE)?;
+    let most = view
+        .largest(names::DB_OTHER_SESSIONS)
+        .filter(|most| *most > 0.0)?;
+    let whose = view.run.fact(names::SERVER_OTHER_SESSIONS)?;
+    let result = CheckResult::not_checked(format!(
+        "Other sessions were connected, at most {whose}: {why}. {counted}"
+    ));
+    Some(result.with("other sessions, most", most, "count"))
 }
 
 /// The mean number of active sessions and the number of samples, if that is too many.
@@ -45,7 +60,8 @@ fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
         .filter(|(at_s, _)| (0.0..=view.length_s).contains(at_s));
     let counts: Vec<f64> = inside.map(|(_, count)| *count).collect();
     let active = dyno_stats::mean(&counts).filter(|active| *active >= ACTIVE.value)?;
-    (counts.len() >= LOOKS_MIN).then_some((active, counts.len()))
+    let each = counts.len() + 1 == LOOKS_MIN && counts.iter().all(|count| *count >= 1.0);
+    (each || counts.len() >= LOOKS_MIN).then_some((active, counts.len()))
 }
 
 fn others(view: &View, counted: &str) -> Option<CheckResult> {

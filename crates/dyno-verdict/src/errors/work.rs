@@ -285,6 +285,9 @@ fn too_fast(view: &View) -> Option<String> {
         .then(|| format!("a statement took {} us on average", text::plain(each_us)))
 }
 
+/// The share of the events whose latencies stand for all of them.
+const WHOLE: f64 = 0.99;
+
 fn against_little(view: &View) -> Option<String> {
     let summary = view.summary()?;
     let drive = view.drive().filter(|drive| drive.open_loop.is_none())?;
@@ -294,6 +297,11 @@ fn against_little(view: &View) -> Option<String> {
     // Up to the last event that counts: a slow one that ended in the grace period is in the mean,
     // but in no rate.
     let time_s = summary.elapsed_s.max(summary.measured_s);
+    // The latencies of a sample have another mean than those of all events.
+    let whole = summary.service.count as f64 >= summary.totals.events as f64 * WHOLE;
+    if view.imported() && !whole {
+        return None;
+    }
     let inside = in_events_ms(view, summary)? / 1e3 / time_s;
     // A log may include events that began in the warm-up.
     let rounds = summary.totals.events as f64 / sessions;
@@ -396,6 +404,11 @@ fn in_events_most_ms(summary: &RunSummary) -> Option<f64> {
     summary.service.sum_ms.or_else(rounded)
 }
 
+/// A tool notices the end of the time, or connects its sessions, so late.
+const LATE_S: f64 = 0.5;
+/// The rate of fewer events is not known well enough to imply a time.
+const FEW_EVENTS: f64 = 10.0;
+
 /// The importer's finding about the log's stated time.
 fn stated_time(view: &View) -> Option<String> {
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
@@ -404,7 +417,9 @@ fn stated_time(view: &View) -> Option<String> {
     // No event begins after the time is up, but running events finish.
     let late_s = (implied - stated).max(0.0);
     let differ = (stated / implied - 1.0).abs() * 100.0;
-    (differ >= STATED_TIME.value && (late_s == 0.0 || late_s > long_event_s(view))).then(|| {
+    let may_be_late_s = long_event_s(view).max(LATE_S);
+    let few = (view.totals().events as f64) < FEW_EVENTS;
+    (!few && differ >= STATED_TIME.value && (late_s == 0.0 || late_s > may_be_late_s)).then(|| {
         format!(
             "the log states {}, but its count over its rate is {}",
             text::seconds(stated),
