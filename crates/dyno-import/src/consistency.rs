@@ -9,6 +9,7 @@ use crate::laws;
 use crate::limits;
 use crate::runs;
 use crate::sysbench::head;
+use crate::sysbench::histogram;
 use crate::sysbench::laws::Broken;
 use crate::sysbench::model::{Counted, Draft, Report};
 
@@ -61,7 +62,7 @@ pub(crate) fn check(draft: &Draft, broken: &[Broken]) -> (Vec<(Option<usize>, St
         }
         spread(draft, report, &mut contradict);
         sums(report, &mut warn, &mut contradict);
-        histogram(draft, report, &mut contradict);
+        distribution(draft, report, &mut contradict);
         facts.extend(runs::contradictions(&contradictions));
         warnings.extend(contradictions.into_iter().map(|text| (line, text)));
     }
@@ -274,9 +275,8 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
     }
 }
 
-fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
-    let rows = draft.histogram.iter();
-    let count = rows.fold(0_u64, |sum, row| sum.saturating_add(row.1));
+fn distribution(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
+    let count = histogram::count(&draft.histogram);
     if let Some(events) = report.events()
         && !draft.histogram.is_empty()
         && draft.checkpoints.is_empty()
@@ -287,7 +287,7 @@ fn histogram(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
         ));
         return;
     }
-    if !draft.checkpoints.is_empty() {
+    if !draft.checkpoints.is_empty() || histogram::disorder(&draft.histogram).is_some() {
         return;
     }
     for &(percent, printed_ms) in &report.percentiles {

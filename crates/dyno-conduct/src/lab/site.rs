@@ -2,6 +2,7 @@
 //! only on the host.
 
 mod kept;
+mod load;
 mod setup;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_core::Clock;
-use dyno_lab::file::{PageCache, ResetData, Settle};
+use dyno_lab::file::{PageCache, Settle};
 use dyno_lab::{Cell, Change, Effective};
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::Step;
@@ -265,36 +266,6 @@ impl<'a, C: Caller> Site<'a, C> {
         self.forget_of_host(cell);
         self.change_online(cell)?;
         self.settle(cell)
-    }
-
-    /// Loads tables on a running server, if allowed.
-    fn load_at(&mut self, url: &str, line: Vec<String>) -> Result<()> {
-        let is_own = self.is_loaded.contains(url);
-        let drops = match self.tables.get(url) {
-            Some(Mode::Reload) => true,
-            Some(Mode::Load) => is_own,
-            Some(Mode::Use) | None => {
-                self.note_done("the existing tables are used");
-                return Ok(());
-            }
-        };
-        let begun = Clock.now();
-        if drops {
-            let mut cleanup = line.clone();
-            "cleanup".clone_into(&mut cleanup[1]);
-            cleanup.push("--quiet".to_owned());
-            // Tables may be missing, so the cleanup may fail.
-            let _ = self.execute(cleanup);
-        }
-        self.prepare(line).context("cannot load the data")?;
-        self.is_loaded.insert(url.to_owned());
-        let again = if drops { " again" } else { "" };
-        self.note_done(&format!("data loaded{again} in {:.1} s", since(begun)));
-        let resets = self.lab.experiment.reset.data;
-        if matches!(resets, Some(ResetData::Restore | ResetData::Empty)) {
-            self.note_done("not reset: files, caches and logs of a server that Dyno did not start");
-        }
-        Ok(())
     }
 
     /// Restores the host's state where Dyno starts no server, as far as possible.

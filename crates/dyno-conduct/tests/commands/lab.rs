@@ -1,11 +1,13 @@
 //! An experiment through the library: no process, no terminal, and trials that run nothing.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow, bail};
 use dyno_analysis::search::SearchResult;
+use dyno_conduct::lab::there::Mode;
 use dyno_conduct::lab::{Caller, Lab, LabEnd, LabEvent, LabSettings, conduct};
 use dyno_conduct::search::promise::Promise;
 use dyno_conduct::{Command, Outcome};
@@ -50,7 +52,15 @@ impl Caller for Canned {
         bail!("no trial has a server")
     }
 
-    fn plan(&self, _: Vec<String>) -> Result<(Command, ())> {
+    fn plan(&self, line: Vec<String>) -> Result<(Command, ())> {
+        match line[1].as_str() {
+            "cleanup" => bail!("a view depends on sbtest1"),
+            "prepare" => {
+                let error = anyhow!("sbtest1 already exists; nothing was created");
+                return Err(error.context("`dyno cleanup` drops it"));
+            }
+            _ => {}
+        }
         Ok((command("run", &[], RecordPlan::default()), ()))
     }
 
@@ -92,7 +102,16 @@ fn conducted(end: RunEnd, design: &str) -> (LabEnd, Vec<String>, Vec<Tried>) {
         "experiment = 1\nquestion = '?'\n[load]\nworkload = 'cpu'\ntime = '1s'\n\
          [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n[design]\n{design}\n"
     );
-    let experiment = Experiment::parse("x.toml", &text, None).unwrap();
+    conducted_with(end, &text, BTreeMap::new())
+}
+
+/// The same for an experiment in this file, with these permissions for the tables on servers.
+fn conducted_with(
+    end: RunEnd,
+    text: &str,
+    tables: BTreeMap<String, Mode>,
+) -> (LabEnd, Vec<String>, Vec<Tried>) {
+    let experiment = Experiment::parse("x.toml", text, None).unwrap();
     let head = ExperimentHead {
         name: "x".to_owned(),
         ..ExperimentHead::default()
@@ -105,7 +124,7 @@ fn conducted(end: RunEnd, design: &str) -> (LabEnd, Vec<String>, Vec<Tried>) {
     let settings = LabSettings {
         failures_max: 2,
         keeps_servers: false,
-        tables: Default::default(),
+        tables,
     };
     let caller = Canned {
         end,
@@ -174,4 +193,33 @@ fn no_block_starts_that_would_exceed_the_budget() {
     assert_eq!(tried, [Tried::Not, Tried::Not]);
     let (ended, ..) = conducted(RunEnd::Completed, "budget = '1h'");
     assert!(matches!(ended, LabEnd::Done { .. }), "{ended:?}");
+}
+
+#[test]
+fn a_refusal_to_drop_tables_before_a_load_is_reported() {
+    let url = "sqlite:x.db";
+    let text = format!(
+        "experiment = 1\nquestion = '?'\n[server]\nurl = '{url}'\n\
+         [data]\nworkload = 'oltp_point_select'\n\
+         [load]\nworkload = 'oltp_point_select'\ntime = '1s'\n\
+         [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 2]\n"
+    );
+    let failed = |mode| {
+        let tables = BTreeMap::from([(url.to_owned(), mode)]);
+        let (_, events, _) = conducted_with(RunEnd::Completed, &text, tables);
+        events[2].clone()
+    };
+    assert_eq!(
+        failed(Mode::Reload),
+        "failed: cannot drop the workload's tables to load them again: a view depends on sbtest1. \
+         Tables before the named one may be gone already. Drop what depends on the tables (a \
+         view, a foreign key), or name another database. Without the drop, the load failed: \
+         sbtest1 already exists; nothing was created"
+    );
+    // Nothing was to be dropped.
+    assert_eq!(
+        failed(Mode::Load),
+        "failed: cannot load the data: `dyno cleanup` drops it: sbtest1 already exists; nothing \
+         was created"
+    );
 }

@@ -59,7 +59,7 @@ define! {
         DB_TABLES_USES_EACH = "db.tables.uses[" "]":
             "tables behind a view, rule or trigger, and UNLOGGED partitions";
         DB_TABLES_ELSEWHERE_EACH = "db.tables.elsewhere[" "]":
-            "at most 300 tables of other schemas that are UNLOGGED or not InnoDB, by kind";
+            "at most 300 tables of other schemas that are UNLOGGED, foreign or not InnoDB, by kind";
     }
     each Fact "" from "the statements, at the end" {
         DB_TABLES_USED_ELSEWHERE_EACH = "db.tables.used_elsewhere[" "]":

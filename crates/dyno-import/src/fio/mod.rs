@@ -6,6 +6,7 @@ mod gaps;
 mod hash;
 mod latency;
 mod laws;
+mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,8 +25,6 @@ use document::{Damage, Document, Job, Latency};
 use doubts::Doubt;
 use latency::{Merged, merged};
 use laws::Leaves;
-
-const MIB: f64 = 1_048_576.0;
 
 /// How late a document may be printed.
 const LATE_MS: u64 = 1500;
@@ -206,8 +205,9 @@ impl Group<'_> {
         run.not_observed = self.gaps(&all, &run, started.is_some(), doubts);
         run.summary = counted.then(|| self.summary(&run, all.summary, started));
         let said = doubts.iter().map(|doubt| (None, doubt.sentence()));
+        let uneven = self.uneven().filter(|_| counted).map(|text| (None, text));
         ParsedRun {
-            said: self.said().into_iter().chain(said).collect(),
+            said: self.said().into_iter().chain(uneven).chain(said).collect(),
             identity: hash.identity(),
             file: log.name.to_owned(),
             run,
@@ -372,7 +372,10 @@ impl Group<'_> {
             .fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
         let iops = |fits: &dyn Fn(&str) -> bool| -> f64 {
             let all = self.jobs.iter().flat_map(|job| job.directions());
-            number::sum(all.filter(|(name, _)| fits(name)).map(|(_, one)| one.iops))
+            number::sum(
+                all.filter(|(name, _)| fits(name))
+                    .map(|(_, one)| self.per_s(one)),
+            )
         };
         summary.totals = runs::counted(events);
         summary.rates.events_per_s = iops(&|_| true);
@@ -441,35 +444,6 @@ impl Group<'_> {
     fn depth(&self) -> u32 {
         let depths = self.jobs.iter().map(|job| self.depth_of(job));
         depths.max().unwrap_or(1)
-    }
-
-    fn figures(&self, syncs_per_s: f64) -> Vec<MachineFigure> {
-        let sum = |of: &dyn Fn(&Job) -> f64| number::sum(self.jobs.iter().map(|job| of(job)));
-        [
-            ("read", sum(&|job| job.read.bytes_per_s()) / MIB, "MiB/s"),
-            (
-                "written",
-                sum(&|job| job.write.bytes_per_s()) / MIB,
-                "MiB/s",
-            ),
-            ("reads", sum(&|job| job.read.iops), "per second"),
-            ("writes", sum(&|job| job.write.iops), "per second"),
-            (
-                "transferred",
-                sum(&|job| job.mixed.bytes_per_s()) / MIB,
-                "MiB/s",
-            ),
-            ("I/Os", sum(&|job| job.mixed.iops), "per second"),
-            ("fsyncs", syncs_per_s, "per second"),
-        ]
-        .into_iter()
-        .filter(|(_, value, _)| *value > 0.0 && value.is_finite())
-        .map(|(name, value, unit)| MachineFigure {
-            name: name.to_owned(),
-            value,
-            unit: unit.to_owned(),
-        })
-        .collect()
     }
 }
 

@@ -12,6 +12,8 @@ const VALUES: usize = 1024;
 /// The first and the last of them, in milliseconds.
 const FIRST_MS: f64 = 1e-3;
 const LAST_MS: f64 = 1e5;
+/// How far apart two of them are, relatively.
+const WIDTH: f64 = 0.02;
 
 pub(crate) fn is_title(line: &str) -> bool {
     line.trim_start()
@@ -109,6 +111,51 @@ pub(crate) fn resolve(mut rows: Rows) -> Rows {
     out
 }
 
+/// The run with its exact values. Rows in another order than sysbench prints them are kept for the
+/// laws of the report.
+pub(crate) fn in_order(mut draft: Draft) -> Draft {
+    let rows = std::mem::take(&mut draft.histogram);
+    match disorder(&rows) {
+        None => draft.histogram = resolve(rows),
+        Some(_) if draft.report.is_some() => draft.histogram = rows,
+        Some(text) => {
+            draft.is_histogram_left_out = true;
+            let text = format!("{text}; it is left out");
+            draft.warnings.push((Some(draft.line), text));
+        }
+    }
+    draft
+}
+
+/// What is wrong with rows that do not ascend.
+pub(crate) fn disorder(rows: &[(f64, u64)]) -> Option<String> {
+    let mut pairs = rows.iter().zip(rows.iter().skip(1));
+    let (high, low) = pairs.find(|(first, second)| second.0 < first.0)?;
+    Some(format!(
+        "the values of the histogram ascend, but {:.3} ms follows {:.3} ms",
+        low.0, high.0
+    ))
+}
+
+pub(crate) fn count(rows: &[(f64, u64)]) -> u64 {
+    let counts = rows.iter().map(|row| row.1);
+    counts.fold(0, u64::saturating_add)
+}
+
+/// What is wrong with rows that do not have this mean.
+pub(crate) fn other_mean(rows: &[(f64, u64)], avg_ms: f64, rounding_ms: f64) -> Option<String> {
+    let sum: f64 = rows.iter().map(|row| row.0 * row.1 as f64).sum();
+    let mean = sum / count(rows) as f64;
+    // Shorter latencies count as the first value.
+    let room = WIDTH * mean.max(avg_ms) + rounding_ms + FIRST_MS;
+    ((mean - avg_ms).abs() > room).then(|| {
+        format!(
+            "the values of the histogram have a mean of {mean:.2} ms, but the report says \
+             {avg_ms:.2} ms"
+        )
+    })
+}
+
 /// The histogram's values that are printed like this.
 fn printed_as(printed: f64) -> Vec<f64> {
     // From half a step of the last decimal below to half a step above, plus a little for rounding.
@@ -163,6 +210,22 @@ mod tests {
         assert!((rows[2].0 - 6.318).abs() < 0.0005 && rows[2].0 != 6.318);
         assert_eq!(resolve(vec![(0.053, 54)]), [(0.053, 54)]);
         assert_eq!(resolve(vec![(0.0, 1)])[0].1, 1);
+    }
+
+    #[test]
+    fn rows_that_do_not_ascend_are_left_out() {
+        let of = |rows: &[(f64, u64)]| {
+            in_order(Draft {
+                histogram: rows.to_vec(),
+                ..Draft::default()
+            })
+        };
+        let draft = of(&[(2.0, 1), (1.5, 1)]);
+        assert!(draft.histogram.is_empty() && draft.is_histogram_left_out);
+        let (_, warning) = &draft.warnings[0];
+        assert!(warning.contains("1.500 ms follows 2.000 ms"), "{warning}");
+        let draft = of(&[(1.5, 1), (1.5, 1), (2.0, 1)]);
+        assert_eq!((draft.histogram.len(), draft.warnings.len()), (3, 0));
     }
 
     proptest! {

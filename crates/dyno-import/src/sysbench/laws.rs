@@ -5,6 +5,7 @@ use dyno_core::catalogue::names;
 
 use crate::consistency::{self, TIME_TOLERANCE};
 use crate::laws::{Precision, Spread, Statistic};
+use crate::sysbench::histogram;
 use crate::sysbench::model::{Counted, Draft, Report};
 
 /// sysbench subtracts times as unsigned nanoseconds, so a clock that goes back makes a time close
@@ -54,6 +55,8 @@ pub(crate) enum Figure {
     Events,
     /// The spread of the time in events over threads.
     Times,
+    /// The distribution of the latencies.
+    Histogram,
     /// One of [`Report::figures`].
     Named(&'static str),
 }
@@ -119,6 +122,7 @@ pub(crate) fn broken(draft: &Draft) -> Vec<Broken> {
         events_of_threads(draft, report, &mut found);
         times_of_threads(draft, report, &mut found);
     }
+    distribution(draft, report, &mut found);
     found
 }
 
@@ -140,6 +144,10 @@ pub(crate) fn leave_out(draft: &mut Draft, broken: &[Broken]) {
             Figure::Sum => report.sum_ms = None,
             Figure::Events => report.events_spread = None,
             Figure::Times => report.time_spread = None,
+            Figure::Histogram => {
+                draft.histogram.clear();
+                draft.is_histogram_left_out = true;
+            }
             Figure::Named(name) => report.figures.retain(|own| own.0 != *name),
         }
     }
@@ -224,6 +232,33 @@ fn means(report: &Report, found: &mut Vec<Broken>) {
             "the sum of latencies makes a mean of {mean:.2} ms, but the report says {avg:.2} ms"
         );
         found.push(Broken::new(&text, &[MEAN, Figure::Sum]));
+    }
+}
+
+/// The rows of the histogram ascend, and have the mean of the report.
+fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
+    let rows = &draft.histogram;
+    if let Some(text) = histogram::disorder(rows) {
+        found.push(Broken::new(&text, &[Figure::Histogram]));
+        return;
+    }
+    // Without another contradiction, both are of the same events.
+    let (Some(events), Some(avg_ms), None, true) = (
+        report.events().filter(|events| *events > 0),
+        report.avg_ms,
+        report.unfinished,
+        draft.checkpoints.is_empty(),
+    ) else {
+        return;
+    };
+    if histogram::count(rows) != events
+        || report.max_ms.is_some_and(|ms| ms >= HISTOGRAM_END_MS)
+        || found.iter().any(|law| law.figures.contains(&MEAN))
+    {
+        return;
+    }
+    if let Some(text) = histogram::other_mean(rows, avg_ms, rounding_ms(report)) {
+        found.push(Broken::new(&text, &[Figure::Histogram]));
     }
 }
 

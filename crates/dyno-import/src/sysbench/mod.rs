@@ -449,8 +449,7 @@ impl<'a> Reader<'a> {
         };
         if draft.has_figures() {
             model::end_first_interval(&mut draft);
-            draft.histogram = histogram::resolve(std::mem::take(&mut draft.histogram));
-            self.read.drafts.push(draft);
+            self.read.drafts.push(histogram::in_order(draft));
             return;
         }
         let complaint = draft.complaints.first();

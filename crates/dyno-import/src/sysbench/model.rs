@@ -41,8 +41,10 @@ pub(crate) struct Draft {
     /// The checkpoints' reports with their times; each begins where the previous one ended.
     pub(crate) checkpoints: Vec<(f64, Report)>,
     pub(crate) report: Option<Report>,
-    /// (milliseconds, count), lowest first.
+    /// (milliseconds, count), lowest first, unless the log has another order.
     pub(crate) histogram: Vec<(f64, u64)>,
+    /// Whether it was printed, but cannot be true.
+    pub(crate) is_histogram_left_out: bool,
     /// Error messages of sysbench: (seconds, text).
     pub(crate) complaints: Vec<(f64, String)>,
     /// The source of the intermediate figures, e.g. `report line`.

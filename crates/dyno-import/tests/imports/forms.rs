@@ -129,6 +129,39 @@ fn directions_of_fio_together() {
     assert_eq!(names.collect::<Vec<_>>(), ["read", "write"]);
 }
 
+#[test]
+fn rates_of_fio_are_those_of_the_whole_run() {
+    let of = |runtime: u64, iops: f64, bw_bytes: u64| {
+        let mut writes = job("log", json!({"bs": "4k"}), direction(0));
+        writes["write"] = direction(10_000);
+        writes["write"]["runtime"] = runtime.into();
+        writes["write"]["iops"] = iops.into();
+        writes["write"]["bw_bytes"] = bw_bytes.into();
+        writes["write"]["bw"] = (bw_bytes / 1024).into();
+        let reads = job("bank", json!({"bs": "4k"}), direction(20_000));
+        one(Tool::Fio, &document(&[reads, writes]).to_string())
+    };
+    let rates = |run: &RunRecord| {
+        let summary = summary(run);
+        let mut all = vec![summary.measured_s, summary.rates.events_per_s];
+        all.extend(summary.operations.iter().map(|own| own.done_per_s));
+        let figures = &summary.machine.as_ref().unwrap().figures;
+        all.extend(figures.iter().map(|own| own.value));
+        all
+    };
+    // Half as long as the reads, and twice as fast as over the whole run.
+    let short = of(5_000, 2000.0, 8_192_000);
+    let (read, written) = (7.8125, 3.906_25);
+    let expected = [10.0, 3000.0, 2000.0, 1000.0, read, written, 2000.0, 1000.0];
+    assert_eq!(rates(&short), expected);
+    assert_has(&said(&short), "ran for different times, 5.000 to 10.000 s");
+    assert_eq!(short.fact("import.contradictions"), None);
+    // The jobs' last I/Os do not end at the same time.
+    let even = of(9_950, 1005.0, 4_116_582);
+    assert_eq!(rates(&even)[..4], [10.0, 3005.0, 2000.0, 1005.0]);
+    assert_eq!(said(&even), "");
+}
+
 /// The reason why fio's figures are refused, and the number of sessions.
 fn judged(jobs: &[Value]) -> (Option<String>, Option<u32>) {
     let run = one(Tool::Fio, &document(jobs).to_string());

@@ -261,3 +261,27 @@ fn statements_that_are_not_the_sum_of_their_kinds_are_left_out() {
     let (imported, _) = log(&lines);
     assert!(imported.runs[0].not_observed("intervals.queries").is_some());
 }
+
+#[test]
+fn a_histogram_ascends_and_has_the_mean_of_the_report() {
+    let last = "      36.894 |";
+    let log = text!("histogram.out");
+    assert!(log.contains(last));
+    for (row, expected) in [
+        (
+            "       3.894 |",
+            "the values of the histogram ascend, but 3.894 ms follows 19.645 ms; it is left out",
+        ),
+        (
+            "    9036.894 |",
+            "the values of the histogram have a mean of 8.38 ms, but the report says 3.94 ms; it \
+             is left out",
+        ),
+    ] {
+        let run = broken(&log.replace(last, row), expected);
+        assert!(run.operations.is_empty(), "{row}");
+        let why = run.not_observed("service.buckets").unwrap();
+        assert_has(why, "histogram of latencies cannot be true");
+        assert_eq!(summary(&run).service.mean_ms, Some(3.94));
+    }
+}

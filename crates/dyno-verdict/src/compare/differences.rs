@@ -250,8 +250,8 @@ fn describe(view: &View) -> Description {
         add(&format!("option {name}"), option(value));
     }
     drive(view, &mut add);
-    if let Some(promise) = Promise::of(view) {
-        add(CLASS, promise.class.name().to_owned());
+    if let Some(class) = Promise::known_class(view) {
+        add(CLASS, class.name().to_owned());
     }
     for fact in &run.facts {
         if !MOVING_FACTS

@@ -464,6 +464,11 @@ fn another_class_of_durability_is_a_difference_between_families() {
     let durable = "each commit durable".to_owned();
     let expected = (durable, "lost on process crash".to_owned());
     assert_eq!(class(&base, &new), Some(expected));
+    // Another server decides.
+    let mut foreign = new.clone();
+    let far = "db.tables.used_elsewhere[foreign]";
+    fact(&mut foreign, far, "other.far");
+    assert_eq!(class(&base, &foreign), None);
     setting(&mut base, "innodb_flush_log_at_trx_commit", "0");
     assert_eq!(class(&base, &new), None);
     base.settings.clear();

@@ -38,7 +38,7 @@ pub(super) const DURABILITY: Check = Check {
            wrote, writes were not committed, or {0} % of the transactions were rolled back, as a \
            whole or to a savepoint. Not checked if settings promise durable commits but no table \
            could be examined, or if nothing else is in doubt but statements attached another \
-           SQLite file.",
+           SQLite file, or the run wrote and may have used a foreign table.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
@@ -108,9 +108,15 @@ impl Promise {
         Some(promise)
     }
 
+    /// The class of a run; `None` if it is unknown, or may not apply to what was written.
+    pub(crate) fn known_class(view: &View) -> Option<Class> {
+        let class = Self::of(view)?.class;
+        (class.is_doubted() || !stored::is_out_of_sight(view, class)).then_some(class)
+    }
+
     /// The class of a run: by its settings, tables, location of the data, and the server's
     /// counters. `None` if nothing is known.
-    pub(crate) fn of(view: &View) -> Option<Self> {
+    fn of(view: &View) -> Option<Self> {
         let engines = stored::Engines::of(view);
         let read = Self::read(
             |name| view.run.setting(name),

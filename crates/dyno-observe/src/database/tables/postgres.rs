@@ -169,31 +169,28 @@ fn uses(asking: &mut Asking<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Reports unlogged tables that names without a schema do not refer to.
+/// Reports unlogged and foreign tables that names without a schema do not refer to.
 fn elsewhere(asking: &mut Asking<'_>) -> Result<(), DbError> {
     let sql = format!(
-        "SELECT n.nspname, n.nspname || '.' || c.relname FROM pg_catalog.pg_class c \
-         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'u' AND {} \
+        "SELECT n.nspname, n.nspname || '.' || c.relname, \
+         CASE c.relkind WHEN 'f' THEN 'foreign' ELSE 'unlogged' END \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE (c.relkind = 'f' OR c.relkind IN ('r', 'p') AND c.relpersistence = 'u') AND {} \
          AND n.nspname <> ALL (current_schemas(false)) LIMIT {}",
         not_of_system("n"),
         ELSEWHERE_MAX + 1
     );
     let mut schemas = BTreeSet::new();
-    let mut names = Vec::new();
+    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in asking.rows_or_gap(names::DB_TABLES_ELSEWHERE, &sql, "")? {
-        if let [Some(schema), Some(name)] = row.as_slice() {
+        if let [Some(schema), Some(name), Some(kind)] = row.as_slice() {
             schemas.insert(schema.clone());
-            names.push(name.clone());
+            kinds.entry(kind.clone()).or_default().push(name.clone());
         }
     }
     let schemas: Vec<String> = schemas.into_iter().collect();
-    let is_whole = names.len() <= ELSEWHERE_MAX;
+    let is_whole = kinds.values().map(Vec::len).sum::<usize>() <= ELSEWHERE_MAX;
     let unread = if is_whole { &[][..] } else { &schemas };
-    let kinds = match names.is_empty() {
-        true => BTreeMap::new(),
-        false => BTreeMap::from([("unlogged".to_owned(), names)]),
-    };
     report_elsewhere(asking.sink, kinds, unread, SOURCE);
     Ok(())
 }
@@ -288,6 +285,7 @@ fn lines(wanted: &str, version: u32) -> String {
          UNION ALL \
          SELECT h.inhparent, 5, c.relname, 0, concat('partition ', quote_ident(c.relname), ' ', \
          pg_get_expr(c.relpartbound, c.oid), CASE c.relpersistence WHEN 'u' THEN ' UNLOGGED' END, \
+         CASE c.relkind WHEN 'f' THEN ' FOREIGN TABLE' END, \
          ' WITH (' || array_to_string(c.reloptions, ', ') || ')', ' TABLESPACE ' || t.spcname) \
          FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class c ON c.oid = h.inhrelid \
          LEFT JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace \

@@ -267,7 +267,7 @@ pub(super) fn open(view: &View) -> Vec<String> {
 /// than this class.
 pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
     let is_unread = class == Class::Durable && refused(view).is_some();
-    commits::writes(view) && (commits::attaches(view) || is_unread)
+    commits::writes(view) && (commits::attaches(view) || is_unread || !foreign(view).is_empty())
 }
 
 /// Why the tables could not be read, if all were unreadable.
@@ -279,7 +279,9 @@ fn refused<'a>(view: &View<'a>) -> Option<&'a str> {
 /// Unknown facts about the tables that were written to.
 fn unknown(view: &View) -> Vec<String> {
     let mut unknown = Vec::new();
-    let is_guess = |group: &TableGroup| group.used.is_none() && of_table(group).is_some();
+    let is_special =
+        |group: &TableGroup| of_table(group).is_some() || foreign_part(group).is_some();
+    let is_guess = |group: &TableGroup| group.used.is_none() && is_special(group);
     if let Some(why) = refused(view) {
         unknown.push(format!("no table was examined: {why}"));
     } else if names_none(view) {
@@ -290,9 +292,29 @@ fn unknown(view: &View) -> Vec<String> {
     if commits::attaches(view) {
         unknown.push("statements attached another file, which was not examined".to_owned());
     }
+    unknown.extend(foreign(view));
     let unseen = view.run.fact(names::DB_TABLES_UNSEEN);
     unknown.extend(unseen.map(|unseen| format!("not examined: {unseen}")));
     unknown
+}
+
+/// Tables of the run with rows on another server, and who decides about them.
+fn foreign(view: &View) -> Vec<String> {
+    let all = own(view).into_iter().chain(elsewhere(view));
+    all.filter_map(|group| foreign_part(&group)).collect()
+}
+
+/// The part of these tables that another server keeps, if any. The class of this server does not
+/// apply to it: there the table may be UNLOGGED.
+fn foreign_part(group: &TableGroup) -> Option<String> {
+    let names = &group.label;
+    let has = |is: fn(&str) -> bool| group.definition.lines().any(is);
+    if group.persistence.as_deref() == Some("foreign") || has(|line| line == "kind: foreign table")
+    {
+        return Some(format!("foreign table {names}: its server decides"));
+    }
+    has(|line| line.starts_with("partition ") && line.contains(" FOREIGN TABLE"))
+        .then(|| format!("{names} has partitions that are foreign tables: their server decides"))
 }
 
 fn of_table(group: &TableGroup) -> Option<(Class, String)> {

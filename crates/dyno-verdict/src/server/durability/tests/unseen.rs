@@ -175,3 +175,53 @@ fn parts_of_the_sentence_read_on_their_own() {
         found.evidence
     );
 }
+
+#[test]
+fn another_server_decides_about_foreign_tables() {
+    let of = |facts: &[(&str, &str)], writes: u64| {
+        let rows = if writes > 0 { 1000.0 } else { 0.0 };
+        let mut run = postgres(1000.0, rows, 900.0, writes);
+        for (name, value) in facts {
+            fact(&mut run, name, value);
+        }
+        durability(&run)
+    };
+    let far = "TABLE public.far\ncolumn id integer\nkind: foreign table\npersistence: permanent";
+    let far = ("db.table[far].definition", far);
+    let part = "TABLE public.part\npartition part_1 FOR VALUES FROM (1) TO (9) FOREIGN TABLE\n\
+                partition by: RANGE (id)";
+    let part = [
+        ("db.table[part].definition", part),
+        ("db.table[part].used", "yes"),
+    ];
+    let used = [far, ("db.table[far].used", "yes")];
+    for (facts, words) in [
+        (&used[..], "; foreign table far: its server decides."),
+        (
+            &part,
+            "; part has partitions that are foreign tables: their server decides.",
+        ),
+        (
+            &[("db.tables.used_elsewhere[foreign]", "other.far")],
+            "; foreign table other.far: its server decides.",
+        ),
+        (
+            &[far],
+            "; which tables the run used is not known; foreign table far: its server decides.",
+        ),
+    ] {
+        let found = of(facts, 20_000);
+        assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+        assert_eq!(found.durability, None);
+        assert!(found.evidence.ends_with(words), "{}", found.evidence);
+    }
+    // Neither a table that the run did not use nor reads have anything to lose there.
+    assert_eq!(
+        of(&[far, ("db.table[far].used", "no")], 20_000).outcome,
+        Pass
+    );
+    assert_eq!(of(&used, 0).outcome, Pass);
+    // A weakness of this server still counts.
+    let unlogged = ("db.table[un].persistence", "unlogged");
+    assert_eq!(of(&[far, unlogged], 20_000).outcome, Doubt);
+}
