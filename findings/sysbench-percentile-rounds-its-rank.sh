@@ -4,8 +4,9 @@
 # A 99th percentile is a time that at least 99 % of all events did not exceed. sysbench looks for
 # the event whose number is the nearest to 0.99 times the number of events, not for the next one. Of
 # 60 events that is the 59th, and 59 of 60 are only 98.3 %. If the last one is slow, the printed
-# percentile is that of the fast ones. In short runs, and in runs with rare slow events, a percentile
-# that is computed from the histogram by its definition is therefore far from the printed one.
+# percentile is that of the fast ones. In short runs, and in runs with rare slow events, a
+# percentile that is computed from the histogram by its definition is therefore far from the
+# printed one.
 #
 # Seen with sysbench 1.0.20 (Debian 1.0.20+ds-5), events that sleep for 2 ms but for one, which
 # sleeps for 200 ms:

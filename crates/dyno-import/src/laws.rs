@@ -1,6 +1,6 @@
-//! Laws that printed figures obey, whichever tool printed them: a rate is a count over a time, events
-//! keep sessions busy (Little's law), and the statistics of one distribution fit each other. The
-//! importers say how precisely their tools print, and what a broken law leaves out.
+//! Laws that printed figures obey, whichever tool printed them: a rate is a count over a time,
+//! events keep sessions busy (Little's law), and the statistics of one distribution fit each other.
+//! The importers state how precisely their tools print, and what a broken law leaves out.
 
 use std::fmt;
 
@@ -122,8 +122,8 @@ impl Spread<'_> {
         all
     }
 
-    /// Minimum, mean and maximum are in this order, percentiles are between the extremes and ascend,
-    /// and the 100th is the maximum.
+    /// Minimum, mean and maximum are in this order, percentiles are between the extremes and
+    /// ascend, and the 100th is the maximum.
     pub(crate) fn disorder(&self) -> Vec<BrokenLaw> {
         let min = self.min.map(|value| (Statistic::Min, value));
         let mean = self.mean.map(|value| (Statistic::Mean, value));

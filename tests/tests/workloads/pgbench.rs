@@ -166,7 +166,7 @@ fn accounts_are_partitioned_as_requested() {
             refused(
                 &place,
                 both,
-                "--partitions and --foreign_keys exclude each other",
+                "--partitions and --foreign-keys exclude each other",
             );
         }
     }

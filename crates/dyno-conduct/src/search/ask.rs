@@ -34,8 +34,8 @@ pub struct Ask {
     pub name: String,
     /// The promise, and how to judge whether a load keeps it.
     pub terms: Terms,
-    /// The database runs inside the load generator, or there is none, so late events cannot be
-    /// attributed to one of them.
+    /// No database runs outside the load generator, so late events cannot be attributed to one of
+    /// them.
     pub is_embedded: bool,
 }
 

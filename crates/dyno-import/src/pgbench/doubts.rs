@@ -309,9 +309,9 @@ pub(super) fn is_always_busy(output: &Output) -> bool {
     timed && !rated && !connects && !failed && !output.aborted
 }
 
-/// Checks the rate against the requested duration and the count. Returns what is wrong, and the rate
-/// to use: that of count and duration instead of the printed one, unless only the printed one agrees
-/// with the latency.
+/// Checks the rate against the requested duration and the count. Returns what is wrong, and the
+/// rate to use: that of count and duration instead of the printed one, unless only the printed one
+/// agrees with the latency.
 fn rate(output: &mut Output, processed: u64, printed: f64) -> (Option<String>, f64) {
     let Some((text, tps)) = length(output, processed, printed) else {
         return (None, printed);

@@ -4,6 +4,7 @@ use dyno_core::record::{NotObserved, RunRecord};
 
 use super::output::Output;
 use super::record::{rate, throttled};
+use super::single::Single;
 use super::sums::Sums;
 use crate::gaps::{Gaps, HOST, OBSERVER};
 
@@ -12,10 +13,12 @@ use crate::gaps::{Gaps, HOST, OBSERVER};
 pub(super) fn gaps(
     output: &Output,
     run: &RunRecord,
-    single: bool,
+    single: Option<&Single>,
     sums: &Sums,
     start_known: bool,
 ) -> Vec<NotObserved> {
+    let hides_retries = single.is_some_and(Single::hides_retries);
+    let single = single.is_some();
     let mut gaps = Gaps::of(&[
         ("client", "pgbench does not print its own resource usage"),
         ("server", "pgbench does not describe the server"),
@@ -37,6 +40,11 @@ pub(super) fn gaps(
     of_latencies(output, run, single, sums, &mut gaps);
     let whole = "only the transaction log shows the spread over clients";
     gaps.add(!single, "fairness", whole);
+    gaps.add(
+        hides_retries,
+        "counters.retries",
+        "the log's extra column may be the number of tries",
+    );
     gaps.add(!start_known, "started_unix_s", "the log has no time of day");
     gaps.add(
         run.intervals.is_empty(),

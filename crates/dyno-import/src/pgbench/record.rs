@@ -18,7 +18,6 @@ use super::scripts::{labels, short};
 use super::single::Single;
 use super::usable::Usable;
 use super::{Logged, Parts};
-use crate::gaps::gap;
 use crate::identity::LogHash;
 use crate::runs::{self, About};
 use crate::{Options, ParsedRun};
@@ -84,11 +83,7 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
             sums.complete(summary, output);
         }
     }
-    run.not_observed = gaps(output, &run, single.is_some(), sums, started.is_some());
-    if single.as_ref().is_some_and(Single::hides_retries) {
-        let why = "the log's extra column may be the number of tries";
-        run.not_observed.push(gap("counters.retries", why));
-    }
+    run.not_observed = gaps(output, &run, single.as_ref(), sums, started.is_some());
     if let Some(summary) = run.summary.as_mut().filter(|_| output.aborted) {
         summary.end = RunEnd::Failed(doubts::ABORTED.to_owned());
     }

@@ -133,7 +133,7 @@ impl<'a> Single<'a> {
         let mut from_us = self.start_us;
         let step_us = self.step_us();
         while from_us < self.end_us {
-            // A short rest belongs to the second before it: it has no rate of its own.
+            // The rate of a short rest means nothing: it belongs to the second before it.
             let to_us = match from_us + step_us + step_us / 2 > self.end_us {
                 true => self.end_us,
                 false => from_us + step_us,

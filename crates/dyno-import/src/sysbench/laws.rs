@@ -93,8 +93,8 @@ pub(crate) fn leave_out_overflows(draft: &mut Draft) {
             };
             *value = None;
             let text = format!(
-                "the {figure} of the latencies, {ms:.2} ms, is a time below zero that overflowed in \
-                 sysbench; it is left out"
+                "the {figure} of the latencies, {ms:.2} ms, is a time below zero that overflowed \
+                 in sysbench; it is left out"
             );
             draft.warnings.push((line, text));
         }

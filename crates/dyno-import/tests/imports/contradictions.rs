@@ -140,15 +140,21 @@ fn real_logs_contradict_nothing() {
         fixture!("deadlocks.out"),
         fixture!("fileio.out"),
         fixture!("forced.out"),
+        fixture!("forced-sleeps.out"),
+        fixture!("fsync-all.out"),
         fixture!("histogram.out"),
         fixture!("hook_csv.out"),
         fixture!("hook_default.out"),
         fixture!("hook_json.out"),
         fixture!("ladder.out"),
+        fixture!("low-percentile.out"),
         fixture!("long-events.out"),
         fixture!("memory.out"),
         fixture!("nopercentile.out"),
         fixture!("rate.out"),
+        fixture!("seven-events.out"),
+        fixture!("slow-rate.out"),
+        fixture!("small-blocks.out"),
         fixture!("stamped.out"),
         fixture!("written-0.4.out"),
         fixture!("written-0.5.out"),
@@ -157,6 +163,10 @@ fn real_logs_contradict_nothing() {
         let name = log.name;
         assert_eq!(contradictions(log.text), (None, String::new()), "{name}");
     }
+    // Each write of this test is synced, and both are one event.
+    let run = &read(Tool::Sysbench, text!("fsync-all.out")).runs[0];
+    let held: u64 = run.intervals.iter().map(|one| one.counters.events).sum();
+    assert!((100_000..120_000).contains(&held), "{held}");
     // A different time on the command line, and late lines, cause warnings.
     for text in [text!("written-1.1.out"), text!("stopped.out")] {
         assert_eq!(contradictions(text).0, None);

@@ -39,9 +39,25 @@ fn with(log: &str, begins: &str, rest: &str) -> String {
 
 #[test]
 fn real_outputs_contradict_nothing() {
-    for text in [STAMPED, THROTTLED, SCRIPTS] {
-        assert_eq!(read(text).fact("import.contradictions"), None);
+    for text in [
+        STAMPED,
+        THROTTLED,
+        SCRIPTS,
+        text!("pgbench-many-clients.out"),
+        text!("pgbench-no-statement.out"),
+        text!("pgbench-all-failed.out"),
+        text!("pgbench-slow-end.out"),
+        text!("pgbench-late-end.out"),
+    ] {
+        let run = read(text);
+        for fact in ["import.contradictions", "import.cut_off"] {
+            assert_eq!(run.fact(fact), None, "{text}");
+        }
     }
+    // The clients connected for most of the first second.
+    let run = read(text!("pgbench-many-clients.out"));
+    let stalls = dyno_analysis::stalls::of_run(&run).unwrap().stalls;
+    assert_eq!((run.intervals.len(), stalls.len()), (11, 0));
 }
 
 #[test]
@@ -55,8 +71,16 @@ fn clients_cannot_be_busier_than_there_are() {
 #[test]
 fn clients_that_never_wait_are_all_busy() {
     let idle = with(STAMPED, "latency average = ", "0.027 ms");
-    contradicts(&idle, "keep 1.0 clients busy, but there were 2");
-    let idle = with(STAMPED, "number of clients: ", "4");
+    let alone = |log: &str, threads: &str| with(log, "number of threads: ", threads);
+    contradicts(
+        &alone(&idle, "2"),
+        "keep 1.0 clients busy, but there were 2",
+    );
+    // The clients of one thread wait for their turn.
+    let shared = read(&alone(&idle, "1"));
+    let found = shared.fact("import.contradictions").unwrap_or_default();
+    assert!(!found.contains("busy"), "{found}");
+    let idle = alone(&with(STAMPED, "number of clients: ", "4"), "4");
     contradicts(&idle, "keep 2.0 clients busy, but there were 4");
     // With a rate they wait, and with a count per client some clients may finish earlier.
     let rated = with(THROTTLED, "number of clients: ", "40");
@@ -144,6 +168,8 @@ fn no_part_is_more_than_the_whole() {
         &late,
         "500 of 183 transactions were above the limit of 3 ms",
     );
+    let above = THROTTLED.replace("0/183 (0.000%)", "183/100 (183.000%)");
+    contradicts(&above, "183 of 100 transactions were above the limit");
     let twice = SCRIPTS.replace(" transactions (", "0 transactions (");
     contradicts(&twice, "the scripts have ");
 }

@@ -47,10 +47,9 @@ pub(super) struct Session {
     pub port: Option<u16>,
     /// It is executing a statement, or has just done so.
     pub is_active: bool,
-    /// Its statement has been running for at least a second, so the run cannot have just closed the
-    /// session.
+    /// Its statement has run for a second, so the run cannot have just closed the session.
     pub is_long: bool,
-    /// The server hides from the run's user whether it is active.
+    /// The server hides whether it is active.
     pub is_hidden: bool,
 }
 
@@ -328,9 +327,9 @@ pub(super) const PROCESSLIST: List = List {
     needed: "GRANT PROCESS ON *.* TO the user of the target",
 };
 
-/// PostgreSQL's sessions of all databases: they share its memory, its log and the host. With short
-/// statements a session looks idle most of the time, so one that was active a tenth of a second ago
-/// counts as active. Without pg_monitor, only database and user of others' sessions are visible.
+/// PostgreSQL's sessions of all databases. With short statements a session looks idle most of the
+/// time, so one that was active a tenth of a second ago counts as active. Without pg_monitor, only
+/// database and user of others' sessions are visible.
 pub(super) const ACTIVITY: List = List {
     sql: "SELECT pid, usename, coalesce(host(client_addr), CASE WHEN client_port = -1 THEN \
           'localhost' END), nullif(client_port, -1), CASE WHEN datname = current_database() \

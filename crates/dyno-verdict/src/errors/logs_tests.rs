@@ -30,7 +30,7 @@ fn a_rounded_mean_of_a_log_is_not_a_contradiction() {
     own.drive.as_mut().unwrap().sessions = sessions;
     run.head.drive = None;
     (own.measured_s, own.elapsed_s) = (2.0027, 2.0027);
-    own.totals.events = 142_187;
+    (own.totals.events, own.service.count) = (142_187, 142_187);
     (own.service.mean_ms, own.service.sum_ms) = (Some(0.03), Some(3986.21));
     check(&run, "work-done", Pass);
     // Without the sum the mean may be half a digit lower.
@@ -39,6 +39,9 @@ fn a_rounded_mean_of_a_log_is_not_a_contradiction() {
     run.summary.as_mut().unwrap().service.mean_ms = Some(0.04);
     let found = check(&run, "work-done", Doubt);
     assert_has(&found.evidence, "more than 2 sessions");
+    // The mean of a sample is not that of all events.
+    run.summary.as_mut().unwrap().service.count = 14_000;
+    check(&run, "work-done", Pass);
 }
 
 #[test]

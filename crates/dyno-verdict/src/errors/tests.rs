@@ -294,8 +294,23 @@ fn others_at_work_are_reported_whatever_the_counters_show() {
         series(run, "db.other_sessions", &[12.0; 5]);
     });
     expect("server-counters", Pass, |run| {
+        series(run, ACTIVE, &[1.0, 0.0])
+    });
+    expect("server-counters", Doubt, |run| {
         series(run, ACTIVE, &[1.0, 1.0])
     });
+    // Without a privilege, PostgreSQL shows that there are others, but not what they do.
+    let hidden = |run: &mut RunRecord, others: f64| {
+        series(run, "db.other_sessions", &[others; 5]);
+        run.not_observed.push(values::gap(
+            ACTIVE,
+            "GRANT pg_monitor TO the user of the target",
+        ));
+        fact(run, "server.other_sessions", "4 of postgres (pgbench)");
+    };
+    let finding = expect("server-counters", NotChecked, |run| hidden(run, 4.0));
+    assert_has(&finding.evidence, "GRANT pg_monitor");
+    expect("server-counters", Pass, |run| hidden(run, 0.0));
     let finding = expect("server-counters", Doubt, |run| {
         series(run, ACTIVE, &[1.0, 0.0, 1.0, 1.0, 0.0]);
         fact(run, "server.other_sessions", "1 of app from 10.0.0.7");
