@@ -29,6 +29,8 @@ pub(super) const BUSY_MIN: f64 = 0.75;
 const BUSY_MOST: f64 = 1.01;
 /// Relative tolerance of a mean that is computed from the time of the run.
 const COMPUTED: f64 = 0.01;
+/// A thread with more clients than this may be busy all the time.
+const CROWDED: f64 = 16.0;
 /// A client starts its next transaction once its thread has handled its other clients, which takes
 /// this long for each of them. That time is not in a latency.
 const TURN_MS: f64 = 0.1;
@@ -225,9 +227,11 @@ fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let most = busy(-LATENCY_ROUNDING_MS) * (1.0 - skipped / processed.max(1) as f64);
     let least = busy(LATENCY_ROUNDING_MS);
     let always = is_always_busy(output);
-    // Clients wait while their thread handles another one.
-    let threads = f64::from(output.threads.unwrap_or(clients));
-    let in_turn = laws::busy(tps, between_ms(output)).min((all - threads).max(0.0));
+    // Clients wait while their thread handles another one; a thread with many has no time left.
+    let threads = f64::from(output.threads.unwrap_or(clients).max(1));
+    let others = (all - threads).max(0.0);
+    let in_turn = laws::busy(tps, between_ms(output)).min(others);
+    let always = always && all / threads <= CROWDED;
     let nearly = all * (1.0 - TOLERANCE) * (1.0 - idle_share(output, processed, tps));
     let busy_clients = match () {
         () if most > all * BUSY_MOST => most,

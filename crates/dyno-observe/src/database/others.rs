@@ -74,8 +74,7 @@ pub(super) struct Others {
     /// The run's sessions cannot be distinguished from others with the same user, address and
     /// program.
     alike: bool,
-    /// The run has endpoints that the observer does not use: its sessions may come through them, as
-    /// from a proxy.
+    /// The run has other endpoints: its sessions may come through them, as from a proxy.
     several: bool,
     /// Whether the server hides what some others do.
     hidden: bool,
