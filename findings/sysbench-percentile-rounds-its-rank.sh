@@ -1,12 +1,11 @@
 #!/bin/bash
 # sysbench's percentile may leave out more events than it says, because it rounds its rank.
 #
-# A 99th percentile is a time that at least 99 % of all events did not exceed. sysbench looks for
-# the event whose number is the nearest to 0.99 times the number of events, not for the next one. Of
-# 60 events that is the 59th, and 59 of 60 are only 98.3 %. If the last one is slow, the printed
-# percentile is that of the fast ones. In short runs, and in runs with rare slow events, a
-# percentile that is computed from the histogram by its definition is therefore far from the
-# printed one.
+# A 99th percentile is a time that at least 99 % of all events did not exceed. sysbench takes the
+# event whose number is nearest to 0.99 times the number of events, even if it is below. Of 60
+# events that is the 59th, and 59 of 60 are only 98.3 %. If the last event is slow, the printed
+# percentile does not show it. In short runs, and in runs with rare slow events, the printed
+# percentile may be far below the one that the histogram gives by the definition.
 #
 # Seen with sysbench 1.0.20 (Debian 1.0.20+ds-5), events that sleep for 2 ms but for one, which
 # sleeps for 200 ms:

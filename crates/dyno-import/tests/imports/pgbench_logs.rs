@@ -235,3 +235,34 @@ fn a_few_lines_of_a_report_are_a_run() {
     );
     assert!(other.is_err());
 }
+
+#[test]
+fn seconds_after_the_requested_time_are_no_stalls() {
+    let stalls = |duration_s: u32| {
+        let lines = (1..=9).map(|second| {
+            let tps = if second == 9 { 3.0 } else { 100.0 };
+            format!("progress: {second}.0 s, {tps:.1} tps, lat 10.000 ms stddev 9.000\n")
+        });
+        let report = format!(
+            "scaling factor: 1\nnumber of clients: 1\nnumber of threads: 1\n\
+             duration: {duration_s} s\nnumber of transactions actually processed: 803\n\
+             latency average = 10.000 ms\ntps = 89.222222 (without initial connection time)\n"
+        );
+        let run = one(&(lines.collect::<String>() + &report));
+        let found = dyno_analysis::stalls::of_run(&run).unwrap();
+        found.stalls.len()
+    };
+    // The sessions finish their last events.
+    assert_eq!(stalls(8), 0);
+    assert_eq!(stalls(9), 1);
+}
+
+#[test]
+fn tries_that_are_not_read_are_unknown() {
+    let rows = (0..300_u64).map(|at| format!("0 {at} 900 0 1795600000 {} 2\n", at * 2000));
+    let run = one(&rows.collect::<String>());
+    assert!(run.not_observed("counters.retries").is_some());
+    let rows = (0..300_u64).map(|at| format!("0 {at} 900 0 1795600000 {}\n", at * 2000));
+    let run = one(&rows.collect::<String>());
+    assert_eq!(run.not_observed("counters.retries"), None);
+}
