@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use dyno_core::catalogue::names;
 use dyno_core::record::Series;
 use dyno_stats::describe;
+use maud::{Markup, html};
 
+use super::blocks;
 use super::chart::{Chart, Time};
 use super::data::{Counter, CounterSet};
 use super::figures;
 use super::glance;
 use super::markup::{Text, slug};
 use super::observed::{PLAIN, Plot, plot};
-use super::page::{Caption, Page, put};
+use super::page::{Caption, Page};
 use super::run::View;
 use super::thin::{Keep, thin};
 
@@ -54,17 +56,6 @@ fn counters(page: &mut Page, view: &View<'_>) {
         .map(|s| s.key.name.as_str())
         .collect();
     let box_id = view.id("counters");
-    put!(
-        page,
-        "<details class=\"panel\"><summary>All {} counters that changed</summary>",
-        moved.len()
-    );
-    put!(
-        page,
-        "<div class=\"counters\" id=\"{box_id}\" data-counters=\"{}\" data-chart-id=\"{}\">",
-        view.index,
-        view.id("picked")
-    );
     let caption = Caption {
         id: "picked",
         title: "Counters picked below",
@@ -73,36 +64,32 @@ fn counters(page: &mut Page, view: &View<'_>) {
                  there are too many samples to draw",
         size: "",
     };
-    page.figure(
-        view,
-        &caption,
-        Chart::Time(Time {
-            run: view.index,
-            ..Time::default()
-        }),
-    );
-    families(page, view, &box_id, &moved);
-    put!(page, "</div></details>");
-    if !still.is_empty() {
-        put!(
-            page,
-            "<details class=\"panel\"><summary>{} counters stayed at zero</summary><p \
-                class=\"mono source\">{}</p></details>",
-            still.len(),
-            Text(still.join(", "))
-        );
-    }
+    let chart = Chart::Time(Time {
+        run: view.index,
+        ..Time::default()
+    });
+    let figure = page.within(|page| page.figure(view, &caption, chart));
+    add_counters(page, view, &moved);
+    page.put(html! {
+        details class="panel" {
+            summary { "All " (moved.len()) " counters that changed" }
+            div class="counters" id=(box_id) data-counters=(view.index)
+                data-chart-id=(view.id("picked")) {
+                (figure)
+                (families(&box_id, &moved))
+            }
+        }
+        @if !still.is_empty() {
+            details class="panel" {
+                summary { (still.len()) " counters stayed at zero" }
+                p class="mono source" { (Text(still.join(", "))) }
+            }
+        }
+    });
     page.end_section();
 }
 
-fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
-    let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (number, series) in moved.iter().enumerate() {
-        families
-            .entry(family(&series.key.name))
-            .or_default()
-            .push(number);
-    }
+fn add_counters(page: &mut Page, view: &View<'_>, moved: &[&Series]) {
     let mut set = CounterSet {
         run: view.index,
         series: Vec::new(),
@@ -118,44 +105,51 @@ fn families(page: &mut Page, view: &View<'_>, box_id: &str, moved: &[&Series]) {
         });
     }
     page.add_counters(set);
-    put!(
-        page,
-        "<div class=\"panel\"><div class=\"filter\" data-filter=\"{box_id}\"><label>Filter <input \
-            type=\"search\" placeholder=\"words of a name\"></label><output></output></div>"
-    );
-    let picked = picked(moved);
-    for (name, members) in families {
-        let open = members.iter().any(|number| picked.contains(number));
-        put!(
-            page,
-            "<details class=\"family\" id=\"{box_id}-{}\"{}><summary>{} \
-                <small>{}</small></summary>",
-            slug(&name),
-            if open { " open" } else { "" },
-            Text(&name),
-            members.len()
-        );
-        put!(page, "");
-        page.table(&[
-            "counter",
-            "over time",
-            "#mean",
-            "#median",
-            "#min",
-            "#max",
-            "source",
-        ]);
-        for number in members {
-            row(page, number, moved[number], picked.contains(&number));
-        }
-        page.end_table();
-        put!(page, "</details>");
+}
+
+fn families(box_id: &str, moved: &[&Series]) -> Markup {
+    let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, series) in moved.iter().enumerate() {
+        families
+            .entry(family(&series.key.name))
+            .or_default()
+            .push(number);
     }
-    put!(
-        page,
-        "<p class=\"source\">Over the measurement, without the warm-up. Counters are rates; states \
-         are values at each sample.</p></div>\n"
-    );
+    let picked = picked(moved);
+    let columns = [
+        "counter",
+        "over time",
+        "#mean",
+        "#median",
+        "#min",
+        "#max",
+        "source",
+    ];
+    html! {
+        div class="panel" {
+            div class="filter" data-filter=(box_id) {
+                label { "Filter " input type="search" placeholder="words of a name"; }
+                output {}
+            }
+            @for (name, members) in &families {
+                @let rows = html! {
+                    @for number in members {
+                        (row(*number, moved[*number], picked.contains(number)))
+                    }
+                };
+                details class="family" id={ (box_id) "-" (slug(name)) }
+                    open[members.iter().any(|number| picked.contains(number))] {
+                    summary { (Text(name)) " " small { (members.len()) } }
+                    (blocks::table(&columns, &rows))
+                }
+            }
+            p class="source" {
+                "Over the measurement, without the warm-up. Counters are rates; states are values \
+                 at each sample."
+            }
+        }
+        "\n"
+    }
 }
 
 /// The counters drawn initially: known ones, else the first.
@@ -168,27 +162,34 @@ fn picked(moved: &[&Series]) -> Vec<usize> {
     known
 }
 
-fn row(page: &mut Page, number: usize, series: &Series, pressed: bool) {
+fn row(number: usize, series: &Series, pressed: bool) -> Markup {
     let name = &series.key.name;
     let measured: Vec<f64> = (series.points.iter())
         .filter(|(at_s, value)| *at_s > 0.0 && value.is_finite())
         .map(|(_, value)| *value)
         .collect();
     let described = describe(&measured);
-    let cell = |value: Option<f64>| Text(figures::maybe(value, &series.key.unit));
-    put!(
-        page,
-        "<tr><td><button type=\"button\" class=\"pick\" data-series=\"{number}\" \
-            aria-pressed=\"{pressed}\">{}</button></td><td class=\"spark\" \
-            data-series=\"{number}\"></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
-            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"why\">{}</td></tr>",
-        Text(short(name)),
-        cell(described.map(|d| d.mean)),
-        cell(described.map(|d| d.median)),
-        cell(described.map(|d| d.min)),
-        cell(described.map(|d| d.max)),
-        Text(&series.key.source)
-    );
+    let figures = [
+        described.map(|d| d.mean),
+        described.map(|d| d.median),
+        described.map(|d| d.min),
+        described.map(|d| d.max),
+    ];
+    let pressed = if pressed { "true" } else { "false" };
+    html! {
+        tr {
+            td {
+                button type="button" class="pick" data-series=(number) aria-pressed=(pressed) {
+                    (Text(short(name)))
+                }
+            }
+            td class="spark" data-series=(number) {}
+            @for value in figures {
+                td class="n" { (Text(figures::maybe(value, &series.key.unit))) }
+            }
+            td class="why" { (Text(&series.key.source)) }
+        }
+    }
 }
 
 /// A counter's name without the common prefix.
@@ -237,17 +238,17 @@ fn size(page: &mut Page, view: &View<'_>) {
         ..PLAIN
     };
     if plot(page, view, &files) {
-        growth(page, view);
+        page.put(growth(view));
     }
     page.end_section();
 }
 
-fn growth(page: &mut Page, view: &View<'_>) {
+fn growth(view: &View<'_>) -> Markup {
     let Some(total) = view.run.series(names::DATA_TOTAL) else {
-        return;
+        return Markup::default();
     };
     let (Some(first), Some(last)) = (total.points.first(), total.points.last()) else {
-        return;
+        return Markup::default();
     };
     let most = total
         .points
@@ -262,18 +263,23 @@ fn growth(page: &mut Page, view: &View<'_>) {
         .map(|interval| interval.counters.events)
         .sum();
     let per_million = (events > 0).then(|| (last.1 - first.1) / events as f64 * 1e6);
-    put!(
-        page,
-        "<div class=\"panel\"><dl class=\"facts\"><dt>First, last, largest</dt><dd>{}, {}, \
-         {}</dd><dt>Largest / first</dt><dd>{}</dd><dt>Growth per million \
-         events</dt><dd>{}</dd></dl><p class=\"source\">Source: data.total, events of all \
-         intervals, including the warm-up.</p></div>\n",
-        figures::value(first.1, "bytes"),
-        figures::value(last.1, "bytes"),
-        figures::value(most, "bytes"),
-        figures::maybe(ratio, "ratio"),
-        figures::maybe(per_million, "bytes")
-    );
+    let sizes = [first.1, last.1, most].map(|size| figures::value(size, "bytes"));
+    html! {
+        div class="panel" {
+            dl class="facts" {
+                dt { "First, last, largest" }
+                dd { (sizes.join(", ")) }
+                dt { "Largest / first" }
+                dd { (figures::maybe(ratio, "ratio")) }
+                dt { "Growth per million events" }
+                dd { (figures::maybe(per_million, "bytes")) }
+            }
+            p class="source" {
+                "Source: data.total, events of all intervals, including the warm-up."
+            }
+        }
+        "\n"
+    }
 }
 
 #[cfg(test)]

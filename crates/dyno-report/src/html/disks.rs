@@ -1,10 +1,11 @@
 //! The disks that were observed.
 
 use dyno_core::catalogue::names;
+use maud::html;
 
 use super::markup::slug;
 use super::observed::{PLAIN, Plot, devices, plot};
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
 
 /// A chart of one disk.
@@ -81,11 +82,12 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 pub(super) fn each(page: &mut Page, view: &View<'_>, prefix: &str) {
     for disk in devices(view, &format!("{prefix}host.disk")) {
         for two in CHARTS.chunks(2) {
-            put!(page, "<div class=\"pair\">");
-            for chart in two {
-                draw(page, view, (prefix, &disk), chart);
-            }
-            put!(page, "</div>");
+            let charts = page.within(|page| {
+                for chart in two {
+                    draw(page, view, (prefix, &disk), chart);
+                }
+            });
+            page.put(html! { div class="pair" { (charts) } });
         }
         draw(page, view, (prefix, &disk), &UTILISATION);
     }

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use dyno_core::summary::LatencySummary;
 use dyno_stats::modes::{Modes, modes, regrid};
 use hdrhistogram::Histogram;
+use maud::{Markup, html};
 
+use super::blocks;
 use super::chart::{Chart, Choice, Compact, Distribution, Mode};
 use super::figures;
 use super::latency::whole;
 use super::markup::Text;
-use super::page::{Caption, Page, put};
+use super::page::{Caption, Page};
 use super::run::View;
 use crate::number;
 
@@ -62,7 +64,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         modes.push((shape.name, shape.modes));
     }
     page.figure(view, &caption, Chart::Distribution(Choice { of: choices }));
-    table(page, &modes);
+    page.put(table(&modes));
     page.end_section();
 }
 
@@ -204,39 +206,40 @@ fn marked(mode: &dyno_stats::modes::Mode) -> Mode {
     }
 }
 
-fn table(page: &mut Page, modes: &[(String, Vec<dyno_stats::modes::Mode>)]) {
-    put!(page, "<div class=\"panel\"><h3>Modes</h3>");
-    page.table(&["operation", "#peak", "#from", "#to", "#events", "#share"]);
-    for (name, modes) in modes {
-        if modes.is_empty() {
-            put!(
-                page,
-                "<tr><td>{}</td><td class=\"why\" colspan=\"5\">no mode of at least 50 \
-                    events</td></tr>",
-                Text(name)
-            );
+fn table(modes: &[(String, Vec<dyno_stats::modes::Mode>)]) -> Markup {
+    let rows = html! {
+        @for (name, modes) in modes {
+            @if modes.is_empty() {
+                tr {
+                    td { (Text(name)) }
+                    td class="why" colspan="5" { "no mode of at least 50 events" }
+                }
+            }
+            @for mode in modes {
+                tr {
+                    td { (Text(name)) }
+                    td class="n" { (number::latency(mode.at)) }
+                    td class="n" { (number::latency(mode.from)) }
+                    td class="n" { (number::latency(mode.to)) }
+                    td class="n" { (number::thousands(mode.count)) }
+                    td class="n" { (figures::percent(mode.share)) }
+                }
+            }
         }
-        for mode in modes {
-            put!(
-                page,
-                "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
-                    class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-                Text(name),
-                number::latency(mode.at),
-                number::latency(mode.from),
-                number::latency(mode.to),
-                number::thousands(mode.count),
-                figures::percent(mode.share)
-            );
+    };
+    let columns = ["operation", "#peak", "#from", "#to", "#events", "#share"];
+    html! {
+        div class="panel" {
+            h3 { "Modes" }
+            (blocks::table(&columns, &rows))
+            p class="source" {
+                "A mode rises at least 0.15 decades above its neighbouring valleys. Several modes \
+                 often mean several paths: from a cache, from memory, from a disk, after a lock. \
+                 Source: total histograms of the operations."
+            }
         }
+        "\n"
     }
-    page.end_table();
-    put!(
-        page,
-        "<p class=\"source\">A mode rises at least 0.15 decades above its \
-         neighbouring valleys. Several modes often mean several paths: from a cache, from memory, \
-         from a disk, after a lock. Source: total histograms of the operations.</p></div>\n"
-    );
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! An experiment: the question, the answer, the claims, and its tables.
 
+use maud::{Markup, html};
+
+use super::blocks;
 use super::markup::Text;
-use super::page::{Page, put};
+use super::page::Page;
 use super::plots::{self, Plot};
 use crate::document::Block;
 use crate::sheet::Sheet;
@@ -26,67 +29,59 @@ pub struct Experiment<'a> {
 }
 
 pub(super) fn write(page: &mut Page, of: &Experiment<'_>) {
-    put!(
-        page,
-        "<section class=\"overview\" id=\"experiment\" aria-labelledby=\"experiment-h\"><p \
-            class=\"eyebrow\">Experiment</p><h1 id=\"experiment-h\">{}</h1>",
-        Text(of.question)
-    );
-    page.entry("experiment", "Answer");
-    for line in of.answer {
-        put!(page, "<p class=\"lead\">{}</p>", Text(line));
-    }
-    put!(page, "<p class=\"source\">{}</p>", Text(&of.counted));
-    if !of.cite.is_empty() {
-        put!(page, "<p class=\"source\">{}</p>", Text(of.cite));
-    }
-    if !of.claims.rows.is_empty() {
-        claims(page, &of.claims);
-    }
+    page.overview("experiment", "Answer");
+    page.put(html! {
+        p class="eyebrow" { "Experiment" }
+        h1 id="experiment-h" { (Text(of.question)) }
+        @for line in of.answer {
+            p class="lead" { (Text(line)) }
+        }
+        p class="source" { (Text(&of.counted)) }
+        @if !of.cite.is_empty() {
+            p class="source" { (Text(of.cite)) }
+        }
+        @if !of.claims.rows.is_empty() {
+            (claims(&of.claims))
+        }
+    });
     page.end_section();
     for (index, sheet) in of.tables.iter().enumerate() {
-        let id = format!("table-{}", index + 1);
-        put!(
-            page,
-            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
-                class=\"panel\">",
-            Text(&sheet.title)
-        );
-        page.entry(&id, &sheet.title);
-        page.show([Block::Table(sheet.into())]);
-        if !sheet.about.is_empty() {
-            put!(page, "<p class=\"source\">{}</p>", Text(&sheet.about));
-        }
-        put!(page, "</div>");
+        page.common_section(&format!("table-{}", index + 1), &sheet.title);
+        page.put(html! {
+            div class="panel" {
+                (blocks::of([Block::Table(sheet.into())]))
+                @if !sheet.about.is_empty() {
+                    p class="source" { (Text(&sheet.about)) }
+                }
+            }
+        });
         page.end_section();
     }
     plots::write(page, &of.plots);
 }
 
-fn claims(page: &mut Page, sheet: &Sheet) {
-    put!(
-        page,
-        "<div class=\"panel\"><h2>Claims</h2><div class=\"scroll\"><table class=\"grid\"><tbody>"
-    );
-    for row in &sheet.rows {
-        let class = match row.first().map(String::as_str) {
-            Some("agrees") => "pass",
-            Some("differs") => "refused",
-            _ => "doubt",
-        };
-        put!(page, "<tr>");
-        for (index, cell) in row.iter().enumerate() {
-            match index {
-                0 => put!(
-                    page,
-                    "<td><span class=\"chip {class}\">{}</span></td>",
-                    Text(cell)
-                ),
-                _ => put!(page, "<td>{}</td>", Text(cell)),
+fn claims(sheet: &Sheet) -> Markup {
+    let class = |row: &[String]| match row.first().map(String::as_str) {
+        Some("agrees") => "pass",
+        Some("differs") => "refused",
+        _ => "doubt",
+    };
+    let rows = html! {
+        @for row in &sheet.rows {
+            tr {
+                @for (index, cell) in row.iter().enumerate() {
+                    td {
+                        @if index == 0 {
+                            span class={ "chip " (class(row)) } { (Text(cell)) }
+                        } @else {
+                            (Text(cell))
+                        }
+                    }
+                }
             }
         }
-        put!(page, "</tr>");
+    };
+    html! {
+        div class="panel" { h2 { "Claims" } (blocks::headed("grid", None, &rows)) }
     }
-    page.end_table();
-    put!(page, "</div>");
 }

@@ -1,24 +1,21 @@
 //! Numbers with their units.
 
 use dyno_core::text::trim_zeros;
+use maud::{Markup, html};
 
 use super::markup::{Text, lines};
 use crate::document::Value;
 use crate::number;
 
 /// The HTML of a table's value, with more digits than in a terminal.
-pub(super) fn cell(of: &Value) -> String {
+pub(super) fn cell(of: &Value) -> Markup {
     let text = match of {
         Value::Missing => "–".to_owned(),
-        Value::Code(text) => return format!("<code>{}</code>", Text(text)),
+        Value::Code(text) => return html! { code { (Text(text)) } },
         Value::Ratio { ratio, low, high } if *ratio > 0.0 => return bar(*ratio, *low, *high),
         Value::Ratio { .. } => String::new(),
         Value::Folded(head, text) if !text.is_empty() => {
-            return format!(
-                "<details><summary>{}</summary><pre>{}</pre></details>",
-                Text(head),
-                Text(text)
-            );
+            return html! { details { summary { (Text(head)) } pre { (Text(text)) } } };
         }
         Value::Text(text) | Value::Folded(text, _) => text.clone(),
         Value::Count(count) => number::thousands(*count),
@@ -30,21 +27,22 @@ pub(super) fn cell(of: &Value) -> String {
 }
 
 /// A ratio with its interval, from a half to twice, on a logarithmic scale.
-fn bar(ratio: f64, low: Option<f64>, high: Option<f64>) -> String {
+fn bar(ratio: f64, low: Option<f64>, high: Option<f64>) -> Markup {
     let x = |ratio: f64| 60.0 + ratio.max(1e-9).log2().clamp(-1.0, 1.0) * 56.0;
     let unknown = low.map_or(ratio, |_| f64::INFINITY);
     let (low, high) = (x(low.unwrap_or(ratio)), x(high.unwrap_or(unknown)));
-    // Beyond the scale it is an arrow, not a dot.
-    let dot = match ratio.log2() {
-        far if far > 1.0 => "<path class=\"far\" d=\"M113 3.500l6 4.500-6 4.500Z\"/>".to_owned(),
-        far if far < -1.0 => "<path class=\"far\" d=\"M7 3.500l-6 4.500 6 4.500Z\"/>".to_owned(),
-        _ => format!("<circle cx=\"{:.1}\" cy=\"8\" r=\"3.500\"/>", x(ratio)),
-    };
-    format!(
-        "<svg class=\"ratio\" viewBox=\"0 0 120 16\" width=\"120\" height=\"16\" \
-            aria-hidden=\"true\"><path class=\"one\" d=\"M60 0V16\"/><path class=\"interval\" \
-            d=\"M{low:.1} 8H{high:.1}\"/>{dot}</svg>"
-    )
+    html! {
+        svg class="ratio" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true" {
+            path class="one" d="M60 0V16" {}
+            path class="interval" d=(format_args!("M{low:.1} 8H{high:.1}")) {}
+            // Beyond the scale it is an arrow, not a dot.
+            @match ratio.log2() {
+                far if far > 1.0 => { path class="far" d="M113 3.500l6 4.500-6 4.500Z" {} }
+                far if far < -1.0 => { path class="far" d="M7 3.500l-6 4.500 6 4.500Z" {} }
+                _ => { circle cx=(format_args!("{:.1}", x(ratio))) cy="8" r="3.500" {} }
+            }
+        }
+    }
 }
 
 /// A value in a unit of `SeriesKey::unit`, for reading.

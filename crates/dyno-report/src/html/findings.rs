@@ -2,10 +2,11 @@
 
 use dyno_core::finding::{Finding, Outcome, Tally};
 use dyno_core::text::capital;
+use maud::{Markup, html};
 
 use super::figures;
 use super::markup::{Text, slug};
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
 use crate::document;
 
@@ -18,91 +19,80 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         page.end_section();
         return;
     }
-    put!(
-        page,
-        "<p class=\"about\">{}. The verdict is the worst finding that was not waived; a check that \
-         could not run never counts as passed.</p>",
-        Text(capital(&Tally::of(findings).words()))
-    );
-    for finding in document::against(findings) {
-        one(page, view, finding);
-    }
-    for (wanted, title) in [
-        (Outcome::NotChecked, "Not checked"),
-        (Outcome::Pass, "Passed"),
-    ] {
-        let rest = findings.iter().filter(|one| one.outcome == wanted);
-        let rest: Vec<&Finding> = rest.collect();
-        if rest.is_empty() {
-            continue;
+    page.put(html! {
+        p class="about" {
+            (Text(capital(&Tally::of(findings).words())))
+            ". The verdict is the worst finding that was not waived; a check that could not run \
+             never counts as passed."
         }
-        put!(
-            page,
-            "<details class=\"findings-more\"><summary>{title}: {}</summary>",
-            rest.len()
-        );
-        for finding in rest {
-            one(page, view, finding);
+        @for finding in document::against(findings) {
+            (one(view, finding))
         }
-        put!(page, "</details>");
-    }
+        (folded(view, Outcome::NotChecked, "Not checked"))
+        (folded(view, Outcome::Pass, "Passed"))
+    });
     page.end_section();
 }
 
-fn one(page: &mut Page, view: &View<'_>, finding: &Finding) {
-    let (_, tone) = document::counts_as(finding);
-    put!(
-        page,
-        "<article class=\"finding {}\" id=\"{}-{}\"><h3>{}{}<span>{}</span> <small \
-            class=\"source\">check {}</small></h3><p>{}</p>",
-        slug(tone),
-        view.id("finding"),
-        slug(&finding.check),
-        chip(finding.outcome),
-        waived(finding),
-        Text(&finding.check),
-        finding.number,
-        Text(&finding.evidence)
-    );
-    if !finding.numbers.is_empty() {
-        put!(page, "<p class=\"numbers\">");
-        for number in &finding.numbers {
-            put!(
-                page,
-                "<span>{} <b>{}</b></span>",
-                Text(&number.name),
-                Text(figures::maybe(number.value, &number.unit))
-            );
+/// The findings with this outcome.
+fn folded(view: &View<'_>, outcome: Outcome, title: &str) -> Markup {
+    let findings = view.run.findings.iter();
+    let all: Vec<&Finding> = findings.filter(|one| one.outcome == outcome).collect();
+    if all.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        details class="findings-more" {
+            summary { (title) ": " (all.len()) }
+            @for finding in all { (one(view, finding)) }
         }
-        put!(page, "</p>");
     }
-    put!(page, "<p class=\"rule\">Rule: {}</p>", Text(&finding.rule));
-    if !finding.advice.is_empty() {
-        put!(
-            page,
-            "<p class=\"advice\">Try: {}</p>",
-            Text(&finding.advice)
-        );
+}
+
+fn one(view: &View<'_>, finding: &Finding) -> Markup {
+    let (_, tone) = document::counts_as(finding);
+    html! {
+        article class={ "finding " (slug(tone)) } id=(id(view, finding)) {
+            h3 {
+                (chip(finding.outcome))
+                @if finding.waived.is_some() { span class="chip waived" { "waived" } }
+                span { (Text(&finding.check)) }
+                " " small class="source" { "check " (finding.number) }
+            }
+            p { (Text(&finding.evidence)) }
+            @if !finding.numbers.is_empty() {
+                p class="numbers" {
+                    @for number in &finding.numbers {
+                        span {
+                            (Text(&number.name)) " "
+                            b { (Text(figures::maybe(number.value, &number.unit))) }
+                        }
+                    }
+                }
+            }
+            p class="rule" { "Rule: " (Text(&finding.rule)) }
+            @if !finding.advice.is_empty() {
+                p class="advice" { "Try: " (Text(&finding.advice)) }
+            }
+            @if let Some(reason) = &finding.waived {
+                p class="waiver" { "Waived by the user: " (Text(reason)) }
+            }
+        }
+        "\n"
     }
-    if let Some(reason) = &finding.waived {
-        put!(
-            page,
-            "<p class=\"waiver\">Waived by the user: {}</p>",
-            Text(reason)
-        );
-    }
-    put!(page, "</article>\n");
+}
+
+fn id(view: &View<'_>, finding: &Finding) -> String {
+    format!("{}-{}", view.id("finding"), slug(&finding.check))
+}
+
+/// A link to a finding.
+pub(super) fn link(view: &View<'_>, finding: &Finding) -> Markup {
+    html! { a href={ "#" (id(view, finding)) } { (Text(&finding.check)) } }
 }
 
 /// The word for an outcome in a box.
-pub(super) fn chip(outcome: Outcome) -> String {
+pub(super) fn chip(outcome: Outcome) -> Markup {
     let (_, word) = document::outcome(outcome);
-    format!("<span class=\"chip {}\">{word}</span>", slug(word))
-}
-
-fn waived(finding: &Finding) -> &'static str {
-    match finding.waived {
-        Some(_) => "<span class=\"chip waived\">waived</span>",
-        None => "",
-    }
+    html! { span class={ "chip " (slug(word)) } { (word) } }
 }

@@ -2,9 +2,10 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::record::Series;
+use maud::html;
 
 use super::chart::{Axis, Chart, Look, Time};
-use super::page::{Caption, Page, put, source_note};
+use super::page::{Caption, Page, source_note};
 use super::run::View;
 use super::thin::{Keep, thin};
 
@@ -106,7 +107,11 @@ const READS: [(&str, &str); 3] = [
 
 /// Draws them side by side; nothing if the server has none of them.
 pub(super) fn write(page: &mut Page, view: &View<'_>) {
-    put!(page, "<div class=\"thirds\">");
+    let charts = page.within(|page| all(page, view));
+    page.put(html! { div class="thirds" { (charts) } });
+}
+
+fn all(page: &mut Page, view: &View<'_>) {
     hits(page, view);
     for glance in &GLANCES {
         let found = glance.lines.iter().filter_map(|(names, legend)| {
@@ -131,7 +136,6 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
             );
         }
     }
-    put!(page, "</div>");
 }
 
 fn known<'a>(view: &View<'a>, name: &str) -> Option<&'a Series> {

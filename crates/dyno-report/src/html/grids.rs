@@ -1,11 +1,24 @@
 //! A page of tables and small charts.
 
+use maud::html;
+
+use super::blocks;
 use super::markup::Text;
-use super::page::{Page, put};
+use super::page::Page;
 
 /// A page that tables are written to.
 pub(crate) struct Grids {
     page: Page,
+}
+
+/// A row of a table.
+pub(crate) struct GridRow<'a> {
+    /// Its heading.
+    pub(crate) label: &'a str,
+    /// Texts with their classes in the style sheet.
+    pub(crate) cells: Vec<(String, &'static str)>,
+    /// Whether it begins a group.
+    pub(crate) apart: bool,
 }
 
 impl Grids {
@@ -14,50 +27,36 @@ impl Grids {
         &mut self.page
     }
 
-    /// Begins a table in a separate section.
-    pub(crate) fn begin(&mut self, id: &str, title: &str, about: &str, columns: &[String]) {
-        let page = &mut self.page;
-        put!(
-            page,
-            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
-                class=\"panel\">",
-            Text(title)
-        );
-        page.entry(id, title);
-        if !about.is_empty() {
-            put!(page, "<p class=\"source\">{}</p>", Text(about));
-        }
-        let heads: Vec<String> = (columns.iter().enumerate())
-            .map(|(index, head)| match index {
-                0 => head.clone(),
-                _ => format!("#{head}"),
-            })
-            .collect();
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        page.table(&heads);
-    }
-
-    /// A row: its label, then texts with their marks, and whether it begins a group.
-    pub(crate) fn row(
+    /// A table in a separate section.
+    pub(crate) fn table(
         &mut self,
-        label: &str,
-        cells: impl Iterator<Item = (String, &'static str)>,
-        apart: bool,
+        (id, title, about): (&str, &str, &str),
+        columns: &[String],
+        rows: &[GridRow<'_>],
     ) {
         let page = &mut self.page;
-        let class = if apart { " class=\"apart\"" } else { "" };
-        put!(page, "<tr{class}><th scope=\"row\">{}</th>", Text(label));
-        for (text, class) in cells {
-            put!(page, "<td class=\"n {class}\">{}</td>", Text(&text));
-        }
-        put!(page, "</tr>");
-    }
-
-    /// Ends the table.
-    pub(crate) fn end(&mut self) {
-        self.page.end_table();
-        put!(self.page, "</div>");
-        self.page.end_section();
+        page.common_section(id, title);
+        let heads = columns.iter().enumerate();
+        let heads = heads.map(|(index, head)| (head.as_str(), index > 0));
+        let rows = html! {
+            @for row in rows {
+                tr class=[row.apart.then_some("apart")] {
+                    th scope="row" { (Text(row.label)) }
+                    @for (text, class) in &row.cells {
+                        td class={ "n " (class) } { (Text(text)) }
+                    }
+                }
+            }
+        };
+        page.put(html! {
+            div class="panel" {
+                @if !about.is_empty() {
+                    p class="source" { (Text(about)) }
+                }
+                (blocks::grid(heads, &rows))
+            }
+        });
+        page.end_section();
     }
 }
 
@@ -70,11 +69,7 @@ pub(crate) fn tables_page(
         page: Page::default(),
     };
     let page = &mut grids.page;
-    put!(
-        page,
-        "<section class=\"overview\" id=\"top\"><h1>{}</h1></section>",
-        Text(title)
-    );
+    page.put(html! { section class="overview" id="top" { h1 { (Text(title)) } } });
     write(&mut grids);
     grids.page.finish(title, generated_unix_s)
 }

@@ -3,26 +3,25 @@
 use dyno_core::headline::{HEADLINE_PERCENT, headline_percent};
 use dyno_core::summary::{LatencySummary, Percentile};
 use dyno_core::text::counted;
+use maud::{Markup, html};
 
 use super::figures;
 use super::markup::Text;
-use super::page::{Page, put};
 use super::run::View;
 use crate::number;
 
-/// Writes the five figures.
-pub(super) fn write(page: &mut Page, view: &View<'_>) {
-    put!(page, "<div class=\"headlines\">");
-    for headline in [
+/// The five figures.
+pub(super) fn of(view: &View<'_>) -> Markup {
+    let all = [
         rate(view),
         latency(view),
         errors(view),
         cpu(view),
         stalls(view),
-    ] {
-        draw(page, &headline);
+    ];
+    html! {
+        div class="headlines" { @for headline in &all { (one(headline)) } }
     }
-    put!(page, "</div>");
 }
 
 /// A headline figure.
@@ -37,22 +36,19 @@ struct Headline<'a> {
     alarm: bool,
 }
 
-fn draw(page: &mut Page, headline: &Headline<'_>) {
-    let alarm = if headline.alarm { " alarm" } else { "" };
+fn one(headline: &Headline<'_>) -> Markup {
     let value = match headline.value.as_str() {
         "" => "–",
         value => value,
     };
-    put!(
-        page,
-        "<div class=\"headline{alarm}\"><h3>{}</h3><p class=\"value\">{}<small>{}</small></p><p \
-            class=\"detail\">{}</p><p class=\"source\">{}</p></div>",
-        Text(headline.name),
-        Text(value),
-        Text(&headline.unit),
-        Text(&headline.detail),
-        Text(headline.source)
-    );
+    html! {
+        div class={ "headline" @if headline.alarm { " alarm" } } {
+            h3 { (Text(headline.name)) }
+            p class="value" { (Text(value)) small { (Text(&headline.unit)) } }
+            p class="detail" { (Text(&headline.detail)) }
+            p class="source" { (Text(headline.source)) }
+        }
+    }
 }
 
 fn rate(view: &View<'_>) -> Headline<'static> {

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use dyno_core::visible;
+use maud::{Markup, Render, html};
 use serde::Serialize;
 
-/// Text within HTML, in an element or in a double-quoted attribute.
+/// Text within HTML, in an element or in a double-quoted attribute. Unlike the escaping of `html!`,
+/// which applies to everything else, it makes control and hidden characters visible.
 pub(crate) struct Text<T>(pub(crate) T);
 
 impl<T: fmt::Display> fmt::Display for Text<T> {
@@ -15,10 +17,21 @@ impl<T: fmt::Display> fmt::Display for Text<T> {
     }
 }
 
+impl<T: fmt::Display> Render for Text<T> {
+    fn render_to(&self, html: &mut String) {
+        // Writing to a string cannot fail.
+        let _ = fmt::Write::write_fmt(html, format_args!("{self}"));
+    }
+}
+
 /// A text whose lines are kept.
-pub(super) fn lines(raw: &str) -> String {
-    let lines = raw.lines().map(|line| Text(line).to_string());
-    lines.collect::<Vec<_>>().join("<br>")
+pub(super) fn lines(raw: &str) -> Markup {
+    html! {
+        @for (number, line) in raw.lines().enumerate() {
+            @if number > 0 { br; }
+            (Text(line))
+        }
+    }
 }
 
 struct Escape<'a, 'b>(&'a mut fmt::Formatter<'b>);

@@ -6,8 +6,10 @@
 
 use dyno_core::record::{Cost, RunRecord};
 use dyno_verdict::Comparison;
+use maud::html;
 
 mod agents;
+mod blocks;
 #[cfg(test)]
 #[cfg(feature = "browser")]
 mod browser;
@@ -53,10 +55,11 @@ mod waits;
 
 use crate::document::{self, Pivot};
 pub use experiment::Experiment;
-pub(crate) use grids::tables_page;
+pub(crate) use grids::{GridRow, tables_page};
 pub use latency::COLUMNS_MAX;
-pub(crate) use markup::{Text, xml_text};
-use page::{Page, put};
+use markup::Text;
+pub(crate) use markup::xml_text;
+use page::Page;
 pub use plots::{Plot, PlotDrawing, PlotGroup, PlotLine};
 use run::View;
 pub use several::refusals;
@@ -137,14 +140,20 @@ fn views<'a>(input: &ReportInput<'a>) -> Vec<View<'a>> {
 }
 
 fn one_run(page: &mut Page, view: &View<'_>) {
-    if !view.label.is_empty() {
-        let text = format!("{} – {}", view.entry(), view.title());
-        put!(
-            page,
-            "<details class=\"run\"><summary>{}</summary>",
-            Text(text)
-        );
-    }
+    let sections = page.within(|page| sections(page, view));
+    page.put(match view.label.as_str() {
+        "" => sections,
+        _ => html! {
+            details class="run" {
+                summary { (Text(format!("{} – {}", view.entry(), view.title()))) }
+                (sections)
+            }
+            "\n"
+        },
+    });
+}
+
+fn sections(page: &mut Page, view: &View<'_>) {
     overview::write(page, view);
     throughput::write(page, view);
     parts::write(page, view);
@@ -167,9 +176,6 @@ fn one_run(page: &mut Page, view: &View<'_>) {
     database::write(page, view);
     findings::write(page, view);
     setup::write(page, view);
-    if !view.label.is_empty() {
-        put!(page, "</details>\n");
-    }
 }
 
 /// The requested title, or one derived from the runs; for a comparison with its outcome.

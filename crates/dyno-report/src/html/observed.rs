@@ -1,9 +1,10 @@
 //! Charts of observed series, in declarative form.
 
 use dyno_core::record::Series;
+use maud::html;
 
 use super::chart::{Axis, Chart, Line, Look, Time};
-use super::page::{Caption, Page, put, source_note};
+use super::page::{Caption, Page, source_note};
 use super::run::View;
 use super::thin::{Keep, Thin, thin};
 
@@ -43,10 +44,11 @@ pub(super) const PLAIN: Plot<'_> = Plot {
 
 /// Two charts side by side if there is room.
 pub(super) fn pair(page: &mut Page, view: &View<'_>, left: &Plot<'_>, right: &Plot<'_>) {
-    put!(page, "<div class=\"pair\">");
-    plot(page, view, left);
-    plot(page, view, right);
-    put!(page, "</div>");
+    let charts = page.within(|page| {
+        plot(page, view, left);
+        plot(page, view, right);
+    });
+    page.put(html! { div class="pair" { (charts) } });
 }
 
 /// Draws the existing series, or says why they are missing. Returns whether there was one.

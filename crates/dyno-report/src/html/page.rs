@@ -1,22 +1,22 @@
 //! The page that sections write to, and the resulting file.
 
-use std::fmt;
+use std::mem;
 use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
+use super::blocks;
 use super::chart::{Chart, Line, Look};
 use super::data::{ChartText, CounterSet, Data, RunData};
-use super::figures;
 use super::flame::Flame;
-use super::markup::{Text, json, lines};
+use super::markup::{Text, json};
 use super::run::View;
 use super::thin::{Keep, Pool, Thin};
 use super::time::utc;
-use crate::document::{Align, Block, Table};
-use crate::terminal::Ink;
+use crate::document::Block;
 
 const CSS: &str = concat!(
     include_str!("../../assets/report.css"),
@@ -39,19 +39,23 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Writes formatted HTML to a page. All text other than markup goes through [`Text`].
-macro_rules! put {
-    ($page:expr, $($arguments:tt)*) => { $page.put(format_args!($($arguments)*)) };
-}
-pub(super) use put;
-
 /// A report under construction.
 #[derive(Default)]
 pub(super) struct Page {
     html: String,
+    open: Vec<Open>,
     sections: Vec<Entry>,
     data: Data,
     pool: Pool,
+}
+
+/// A section that is being written.
+struct Open {
+    /// The page before the section.
+    before: String,
+    id: String,
+    class: Option<&'static str>,
+    heading: Markup,
 }
 
 /// An entry of the navigation.
@@ -75,10 +79,16 @@ pub(super) struct Caption<'a> {
 }
 
 impl Page {
-    /// Writes HTML.
-    pub(super) fn put(&mut self, arguments: fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = fmt::Write::write_fmt(&mut self.html, arguments);
+    /// Adds HTML.
+    pub(super) fn put(&mut self, markup: Markup) {
+        self.html.push_str(&markup.0);
+    }
+
+    /// The HTML that `body` adds, for an element around it.
+    pub(super) fn within(&mut self, body: impl FnOnce(&mut Self)) -> Markup {
+        let before = mem::take(&mut self.html);
+        body(self);
+        PreEscaped(mem::replace(&mut self.html, before))
     }
 
     /// Registers a run for its charts.
@@ -93,31 +103,54 @@ impl Page {
         self.data.runs.len() - 1
     }
 
-    /// Begins a section with an entry in the navigation.
+    /// Begins a section of a run with an entry in the navigation.
     pub(super) fn section(&mut self, view: &View<'_>, id: &str, title: &str) {
         let id = view.id(id);
-        put!(
-            self,
-            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}",
-            Text(title)
-        );
-        if !view.label.is_empty() {
-            put!(
-                self,
-                " <span class=\"run-label\">{}</span>",
-                Text(&view.label)
-            );
-        }
-        put!(self, "</h2>");
+        let is_named = !view.label.is_empty();
+        let heading = html! {
+            h2 id={ (id) "-h" } {
+                (Text(title))
+                @if is_named { " " span class="run-label" { (Text(&view.label)) } }
+            }
+        };
         self.sections.push(Entry {
-            id,
+            id: id.clone(),
             title: title.to_owned(),
-            level: u8::from(!view.label.is_empty()),
+            level: u8::from(is_named),
+        });
+        self.begin(id, None, heading);
+    }
+
+    /// Begins a section that does not belong to a single run, with an entry in the navigation.
+    pub(super) fn common_section(&mut self, id: &str, title: &str) {
+        self.section_named(id, title, title);
+    }
+
+    /// Such a section whose entry differs from its title.
+    pub(super) fn section_named(&mut self, id: &str, title: &str, entry: &str) {
+        self.entry(id, entry);
+        let heading = html! { h2 id={ (id) "-h" } { (Text(title)) } };
+        self.begin(id.to_owned(), None, heading);
+    }
+
+    /// Begins the first section of a run or of a page, whose content has the heading with the ID
+    /// `id` + `-h`.
+    pub(super) fn overview(&mut self, id: &str, entry: &str) {
+        self.entry(id, entry);
+        self.begin(id.to_owned(), Some("overview"), Markup::default());
+    }
+
+    fn begin(&mut self, id: String, class: Option<&'static str>, heading: Markup) {
+        self.open.push(Open {
+            before: mem::take(&mut self.html),
+            id,
+            class,
+            heading,
         });
     }
 
-    /// A navigation entry for something other than a section of a run.
-    pub(super) fn entry(&mut self, id: &str, title: &str) {
+    /// A navigation entry.
+    fn entry(&mut self, id: &str, title: &str) {
         self.sections.push(Entry {
             id: id.to_owned(),
             title: title.to_owned(),
@@ -125,40 +158,23 @@ impl Page {
         });
     }
 
-    /// Ends a section.
+    /// Ends the section that was begun last.
     pub(super) fn end_section(&mut self) {
-        put!(self, "</section>\n");
+        let Some(open) = self.open.pop() else {
+            return;
+        };
+        let content = PreEscaped(mem::replace(&mut self.html, open.before));
+        self.put(html! {
+            section class=[open.class] id=(open.id) aria-labelledby={ (open.id) "-h" } {
+                (open.heading) (content)
+            }
+            "\n"
+        });
     }
 
     /// Says why there is no data.
     pub(super) fn nothing(&mut self, why: &str) {
-        put!(self, "<p class=\"nothing\">{}</p>", Text(why));
-    }
-
-    /// Begins a table; columns with numbers have names that begin with `#`.
-    pub(super) fn table(&mut self, columns: &[&str]) {
-        self.heads(columns.iter().map(|column| {
-            let figures = column.strip_prefix('#');
-            (figures.unwrap_or(column), figures.is_some())
-        }));
-    }
-
-    /// Begins a table; columns have a name, and numbers or not.
-    fn heads<'h>(&mut self, columns: impl Iterator<Item = (&'h str, bool)>) {
-        put!(
-            self,
-            "<div class=\"scroll\"><table class=\"grid\"><thead><tr>"
-        );
-        for (name, has_numbers) in columns {
-            let class = if has_numbers { " class=\"n\"" } else { "" };
-            put!(self, "<th scope=\"col\"{class}>{}</th>", Text(name));
-        }
-        put!(self, "</tr></thead><tbody>");
-    }
-
-    /// Ends a table.
-    pub(super) fn end_table(&mut self) {
-        put!(self, "</tbody></table></div>");
+        self.put(html! { p class="nothing" { (Text(why)) } });
     }
 
     /// A section with a panel, or with the reason if all blocks are empty; else nothing.
@@ -184,64 +200,21 @@ impl Page {
     /// A panel with a heading; nothing if all blocks are empty.
     pub(super) fn titled(&mut self, title: &str, blocks: Vec<Block>) {
         if !blocks.iter().all(Block::is_empty) {
-            put!(self, "<div class=\"panel\"><h3>{}</h3>", Text(title));
-            self.show(blocks);
-            put!(self, "</div>\n");
+            self.put(html! {
+                div class="panel" { h3 { (Text(title)) } (blocks::of(blocks)) }
+                "\n"
+            });
         }
     }
 
     /// A panel with the blocks of a section.
     pub(super) fn boxed(&mut self, blocks: impl IntoIterator<Item = Block>) {
-        put!(self, "<div class=\"panel\">");
-        self.show(blocks);
-        put!(self, "</div>\n");
+        self.put(html! { div class="panel" { (blocks::of(blocks)) } "\n" });
     }
 
-    /// The blocks of a section: rows as lists of facts, tables with their sources.
+    /// The blocks of a section.
     pub(super) fn show(&mut self, blocks: impl IntoIterator<Item = Block>) {
-        let mut in_list = false;
-        for block in blocks.into_iter().filter(|block| !block.is_empty()) {
-            let is_row = matches!(block, Block::Row { .. });
-            if is_row != in_list {
-                self.html.push_str(match is_row {
-                    true => "<dl class=\"facts\">",
-                    false => "</dl>",
-                });
-                in_list = is_row;
-            }
-            match block {
-                Block::Row { label, body, .. } => {
-                    put!(self, "<dt>{}</dt><dd>{}</dd>", Text(label), lines(&body));
-                }
-                Block::Table(table) => self.whole_table(&table),
-            }
-        }
-        if in_list {
-            put!(self, "</dl>");
-        }
-    }
-
-    fn whole_table(&mut self, table: &Table) {
-        let heads = table.heads.iter();
-        self.heads(heads.map(|head| (head.name.as_str(), head.align == Align::Right)));
-        for row in &table.rows {
-            let is_notable = row.first().is_some_and(|cell| cell.ink == Ink::Notable);
-            put!(self, "<tr{}>", if is_notable { " data-moved" } else { "" });
-            for (index, (head, cell)) in table.heads.iter().zip(row).enumerate() {
-                let text = figures::cell(&cell.value);
-                match (index, head.align) {
-                    (0, _) => put!(self, "<th scope=\"row\">{text}</th>"),
-                    (_, Align::Right) => put!(self, "<td class=\"n\">{text}</td>"),
-                    _ if cell.ink == Ink::Faint => put!(self, "<td class=\"why\">{text}</td>"),
-                    _ => put!(self, "<td>{text}</td>"),
-                }
-            }
-            put!(self, "</tr>");
-        }
-        self.end_table();
-        if !table.source.is_empty() {
-            put!(self, "<p class=\"source\">Source: {}</p>", table.source);
-        }
+        self.put(blocks::of(blocks));
     }
 
     /// A chart with its caption and a place for its data as a table.
@@ -252,32 +225,32 @@ impl Page {
 
     /// A chart that does not belong to a single run.
     pub(super) fn figure_with_id(&mut self, id: String, caption: &Caption<'_>, chart: Chart) {
-        let quiet = chart.quiet();
-        if let Some(text) = &quiet {
-            put!(
-                self,
-                "<details class=\"panel quiet\"><summary>{}: {}</summary>",
-                Text(caption.title),
-                Text(text)
-            );
-        }
-        put!(
-            self,
-            "<figure class=\"chart\"><figcaption><h3 id=\"{id}-t\">{}</h3><div class=\"controls\" \
-                data-controls=\"{id}\"></div></figcaption><div class=\"plot {}\" \
-                data-chart=\"{id}\" role=\"img\" tabindex=\"0\" aria-label=\"{}: {}\"></div><p \
-                class=\"source\">{} <span>Source: {}.</span></p><details class=\"data\" \
-                data-table=\"{id}\"><summary>Data</summary></details></figure>\n",
-            Text(caption.title),
-            caption.size,
-            Text(caption.title),
-            Text(caption.about),
-            Text(caption.about),
-            Text(caption.source),
-        );
-        if quiet.is_some() {
-            put!(self, "</details>\n");
-        }
+        let (title, about) = (Text(caption.title), Text(caption.about));
+        let figure = html! {
+            figure class="chart" {
+                figcaption {
+                    h3 id={ (id) "-t" } { (title) }
+                    div class="controls" data-controls=(id) {}
+                }
+                div class={ "plot " (caption.size) } data-chart=(id) role="img" tabindex="0"
+                    aria-label={ (title) ": " (about) } {}
+                p class="source" {
+                    (about) " " span { "Source: " (Text(caption.source)) "." }
+                }
+                details class="data" data-table=(id) { summary { "Data" } }
+            }
+            "\n"
+        };
+        self.put(match chart.quiet() {
+            Some(text) => html! {
+                details class="panel quiet" {
+                    summary { (title) ": " (Text(text)) }
+                    (figure)
+                }
+                "\n"
+            },
+            None => figure,
+        });
         self.data.texts.push(ChartText {
             id: id.clone(),
             title: caption.title.to_owned(),
@@ -320,12 +293,10 @@ impl Page {
     /// A place for a flame graph.
     pub(super) fn flame(&mut self, label: &str, flame: Flame) {
         let number = self.data.flames.len();
-        put!(
-            self,
-            "<figure class=\"flame\" data-flame=\"{number}\" tabindex=\"0\" role=\"group\" \
-                aria-label=\"{}\"></figure>",
-            Text(label)
-        );
+        self.put(html! {
+            figure class="flame" data-flame=(number) tabindex="0" role="group"
+                aria-label=(Text(label)) {}
+        });
         self.data.flames.push(flame);
     }
 
@@ -348,69 +319,96 @@ impl Page {
             hash(CSS)
         );
         let title = Text(title);
-        let mut out = String::with_capacity(self.html.len() + data.len() + (1 << 20));
-        out.push_str(&format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
-                http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<meta \
-                name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
-                name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" \
-                content=\"no-referrer\">\n<title>{title} – \
-                Dyno</title>\n<style>{CSS}</style>\n</head>\n<body>\n<a class=\"skip\" \
-                href=\"#main\">Skip to the report</a>\n<header class=\"bar\"><span class=\"mark\" \
-                aria-label=\"Dyno\">{MARK}Dyno</span><span class=\"what\">{title}</span><span \
-                class=\"tools\"><button type=\"button\" id=\"reset-zoom\" hidden>Whole \
-                time</button><button type=\"button\" \
-                id=\"theme\">Dark</button></span></header>\n<div class=\"layout\">\n"
-        ));
-        out.push_str(&self.navigation());
-        out.push_str(
-            "<main id=\"main\" tabindex=\"-1\">\n<noscript><p class=\"banner\">Charts are drawn \
-                by the script in this file, which your browser does not run. All text and tables \
-                are here.</p></noscript>\n",
-        );
-        out.push_str(&self.html);
-        out.push_str(&format!(
-            "<footer>Made {} by dyno {}. Charts drawn by Apache ECharts \
-             {ECHARTS_VERSION}. Every sample is in the results file; this page loads \
-             nothing.</footer>\n</main>\n</div>\n<script type=\"application/json\" id=\"data\">",
-            utc(generated_unix_s),
-            env!("CARGO_PKG_VERSION"),
-        ));
-        for part in [
-            &data,
-            "</script>\n<script>",
-            echarts(),
-            "</script>\n<script>",
-            SCRIPT,
-        ] {
-            out.push_str(part);
-        }
-        out.push_str("</script>\n</body>\n</html>\n");
-        out
+        let made = utc(generated_unix_s);
+        let page = html! {
+            (PreEscaped("<!doctype html>\n"))
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="referrer" content="no-referrer";
+                    title { (title) " – Dyno" }
+                    style { (PreEscaped(CSS)) }
+                }
+                body {
+                    a class="skip" href="#main" { "Skip to the report" }
+                    (bar(&title))
+                    div class="layout" {
+                        (self.navigation())
+                        main id="main" tabindex="-1" {
+                            noscript {
+                                p class="banner" {
+                                    "Charts are drawn by the script in this file, which your \
+                                     browser does not run. All text and tables are here."
+                                }
+                            }
+                            (PreEscaped(&self.html))
+                            footer {
+                                "Made " (made) " by dyno " (env!("CARGO_PKG_VERSION")) ". Charts \
+                                 drawn by Apache ECharts " (ECHARTS_VERSION) ". Every sample is in \
+                                 the results file; this page loads nothing."
+                            }
+                        }
+                    }
+                    "\n"
+                    script type="application/json" id="data" { (PreEscaped(data)) }
+                    "\n"
+                    script { (PreEscaped(echarts())) }
+                    "\n"
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+            "\n"
+        };
+        page.into_string()
     }
 
-    fn navigation(&self) -> String {
-        let mut out = "<nav aria-label=\"Sections\"><details open \
-            id=\"contents\"><summary>Contents</summary><ol>"
-            .to_owned();
-        let mut folded = false;
-        for Entry { id, title, level } in &self.sections {
-            // The sections of each of several runs would make too long a list.
-            let inner = *level > 0;
-            if inner && !folded {
-                out.push_str("<li class=\"level-1\"><details><summary>sections</summary><ol>");
-            } else if folded && !inner {
-                out.push_str("</ol></details></li>");
+    fn navigation(&self) -> Markup {
+        // The sections of each of several runs would make too long a list.
+        let groups = self.sections.chunk_by(|one, next| one.level == next.level);
+        html! {
+            nav aria-label="Sections" {
+                details open id="contents" {
+                    summary { "Contents" }
+                    ol {
+                        @for group in groups {
+                            @if group.iter().all(|entry| entry.level > 0) {
+                                li class="level-1" {
+                                    details { summary { "sections" } ol { (entries(group)) } }
+                                }
+                            } @else {
+                                (entries(group))
+                            }
+                        }
+                    }
+                }
             }
-            folded = inner;
-            let title = Text(title);
-            out.push_str(&format!("<li><a href=\"#{id}\">{title}</a></li>"));
+            "\n"
         }
-        if folded {
-            out.push_str("</ol></details></li>");
+    }
+}
+
+fn entries(all: &[Entry]) -> Markup {
+    html! {
+        @for Entry { id, title, .. } in all {
+            li { a href={ "#" (id) } { (Text(title)) } }
         }
-        out.push_str("</ol></details></nav>\n");
-        out
+    }
+}
+
+/// The bar at the top of the page.
+fn bar(title: &Text<&str>) -> Markup {
+    html! {
+        header class="bar" {
+            span class="mark" aria-label="Dyno" { (PreEscaped(MARK)) "Dyno" }
+            span class="what" { (title) }
+            span class="tools" {
+                button type="button" id="reset-zoom" hidden { "Whole time" }
+                button type="button" id="theme" { "Dark" }
+            }
+        }
     }
 }
 
@@ -450,23 +448,10 @@ fn echarts() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Value;
 
     #[test]
     fn the_library_is_the_file() {
         assert_eq!(echarts(), include_str!("../../assets/echarts.min.js"));
-    }
-
-    #[test]
-    fn names_of_columns_may_begin_with_a_number_sign() {
-        let table = Table::of(&[1.0])
-            .text("#1", 0, |_| "a".to_owned())
-            .figure("#2", 0, |one| Value::Rate(*one))
-            .source("");
-        let mut page = Page::default();
-        page.show([Block::Table(table)]);
-        let heads = "<th scope=\"col\">#1</th><th scope=\"col\" class=\"n\">#2</th>";
-        assert!(page.html.contains(heads), "{}", page.html);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! An experiment's own plots: seconds by level, lines in time, curves over a factor.
 
 use super::chart::{Axis, Chart, Compact, Curve, Curves, Look, Time};
-use super::page::{Caption, Page, put, source_note};
+use super::page::{Caption, Page, source_note};
 use super::several::spread;
 use super::thin::{Keep, thin};
 
@@ -78,11 +78,7 @@ pub(super) fn write(page: &mut Page, plots: &[Plot]) {
     if plots.is_empty() {
         return;
     }
-    put!(
-        page,
-        "<section id=\"plots\" aria-labelledby=\"plots-h\"><h2 id=\"plots-h\">Plots</h2>"
-    );
-    page.entry("plots", "Plots");
+    page.common_section("plots", "Plots");
     for (number, plot) in plots.iter().enumerate() {
         draw(page, number, plot);
     }

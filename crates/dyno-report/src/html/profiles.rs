@@ -1,10 +1,12 @@
 //! CPU profiles of server and client, as flame graphs and tables.
 
 use dyno_core::cpu_profile::{CpuProfile, ProfiledProcess};
+use maud::html;
 
+use super::blocks;
 use super::figures;
 use super::flame::Flame;
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
 use crate::document::{self, Block};
 use crate::number;
@@ -42,27 +44,31 @@ fn one(page: &mut Page, view: &View<'_>, profile: &CpuProfile) {
         ),
     };
     let id = view.id(&format!("profile-{}", profile.process.name()));
-    put!(
-        page,
-        "<div class=\"panel\" id=\"{id}\"><h3>{title}</h3><p class=\"about\">{about}. Each box is \
-         a function, as wide as its share of the samples, below its callers; click to zoom.</p>"
-    );
-    page.show([document::samples(profile)]);
     let label = format!("Flame graph of the {}", profile.process.name());
-    page.flame(&label, flame);
-    put!(
-        page,
-        "<p class=\"source\">Source: perf record{left_out}. Blue is the kernel; grey frames have \
-         no name because the program has no symbols or compiled them at run time. All stacks: \
-         dyno export --format folded.</p>"
-    );
-    put!(page, "<div class=\"pair\">");
-    for table in document::functions(profile) {
-        put!(page, "<div>");
-        page.show([Block::Table(table)]);
-        put!(page, "</div>");
-    }
-    put!(page, "</div></div>\n");
+    let flame = page.within(|page| page.flame(&label, flame));
+    page.put(html! {
+        div class="panel" id=(id) {
+            h3 { (title) }
+            p class="about" {
+                (about)
+                ". Each box is a function, as wide as its share of the samples, below its \
+                 callers; click to zoom."
+            }
+            (blocks::of([document::samples(profile)]))
+            (flame)
+            p class="source" {
+                "Source: perf record" (left_out)
+                ". Blue is the kernel; grey frames have no name because the program has no \
+                 symbols or compiled them at run time. All stacks: dyno export --format folded."
+            }
+            div class="pair" {
+                @for table in document::functions(profile) {
+                    div { (blocks::of([Block::Table(table)])) }
+                }
+            }
+        }
+        "\n"
+    });
 }
 
 #[cfg(test)]

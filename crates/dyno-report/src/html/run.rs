@@ -7,6 +7,7 @@ use dyno_core::headline::headline_percent;
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::{Cost, Event, EventKind, RunRecord};
 use dyno_core::summary::{AgentSummary, IntervalSummary, LatencySummary, Percentile, RunSummary};
+use maud::{Markup, html};
 
 use super::chart::Compact;
 use super::data::PartMark;
@@ -254,10 +255,11 @@ impl<'a> View<'a> {
     }
 
     /// The label before a heading within a run's part.
-    pub(super) fn badge(&self) -> String {
-        match self.label.as_str() {
-            "" => String::new(),
-            label => format!("<span class=\"run-label\">{}</span> ", Text(label)),
+    pub(super) fn badge(&self) -> Markup {
+        html! {
+            @if !self.label.is_empty() {
+                span class="run-label" { (Text(&self.label)) } " "
+            }
         }
     }
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use dyno_core::plan::OptionValue;
 use dyno_core::record::{Profile, Setting, Source};
 use dyno_core::text::shell_word;
+use maud::html;
 
+use super::blocks;
 use super::markup::Text;
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
 use super::time::utc;
 use crate::document::{self, Block, Table, Value};
@@ -25,20 +27,20 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
 fn plan(page: &mut Page, view: &View<'_>) {
     let head = &view.run.head;
     page.section(view, "plan", "Plan and tool");
-    put!(page, "<div class=\"panel\"><h3>Command line</h3>");
-    if head.argv.is_empty() {
-        put!(page, "<p class=\"source\">Not recorded.</p>");
-    } else {
-        put!(page, "<pre>{}</pre>", Text(command(&head.argv)));
-    }
-    put!(
-        page,
-        "</div><div class=\"pair\"><div class=\"panel\"><h3>Drive</h3>"
-    );
-    page.show(drive(view));
-    put!(page, "</div><div class=\"panel\"><h3>Tool</h3>");
-    page.show(tool(view));
-    put!(page, "</div></div>");
+    page.put(html! {
+        div class="panel" {
+            h3 { "Command line" }
+            @if head.argv.is_empty() {
+                p class="source" { "Not recorded." }
+            } @else {
+                pre { (Text(command(&head.argv))) }
+            }
+        }
+        div class="pair" {
+            div class="panel" { h3 { "Drive" } (blocks::of(drive(view))) }
+            div class="panel" { h3 { "Tool" } (blocks::of(tool(view))) }
+        }
+    });
     options(page, view);
     page.end_section();
 }
@@ -175,41 +177,49 @@ fn configuration(page: &mut Page, view: &View<'_>) {
     }
     let id = view.id("settings");
     let moved = settings.iter().filter(|setting| has_moved(setting)).count();
-    put!(
-        page,
-        "<details class=\"panel\" id=\"{id}\"{}><summary>{} settings, {moved} of which changed \
-         during the run</summary><div class=\"filter\" data-filter=\"{id}\"><label>Filter <input \
-         type=\"search\" placeholder=\"words of a name or value\"></label><label><input \
-         type=\"checkbox\"> only changed</label><output></output></div><div class=\"scroll \
-         bounded\" tabindex=\"0\" role=\"region\" aria-label=\"Server configuration\"><table \
-         class=\"grid\"><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">at the \
-         start</th><th scope=\"col\">at the end</th></tr></thead><tbody>",
-        if moved > 0 { " open" } else { "" },
-        number::thousands(settings.len() as u64)
-    );
-    for setting in settings {
-        let start = setting.start.as_deref().unwrap_or("–");
-        let end = match &setting.end {
-            _ if !has_moved(setting) && setting.end.is_some() => "same",
-            Some(end) => end,
-            None => "not read again",
-        };
-        put!(
-            page,
-            "<tr{}><td class=\"key\">{}</td><td>{}</td><td>{}</td></tr>",
-            if has_moved(setting) {
-                " data-moved"
-            } else {
-                ""
-            },
-            Text(&setting.name),
-            Text(start),
-            Text(end)
-        );
-    }
-    page.end_table();
-    put!(page, "</details>\n");
+    let heads = html! {
+        th scope="col" { "setting" }
+        th scope="col" { "at the start" }
+        th scope="col" { "at the end" }
+    };
+    let rows = html! {
+        @for setting in settings {
+            tr data-moved[has_moved(setting)] {
+                td class="key" { (Text(&setting.name)) }
+                td { (Text(setting.start.as_deref().unwrap_or("–"))) }
+                td { (Text(at_the_end(setting))) }
+            }
+        }
+    };
+    page.put(html! {
+        details class="panel" id=(id) open[moved > 0] {
+            summary {
+                (number::thousands(settings.len() as u64)) " settings, " (moved)
+                " of which changed during the run"
+            }
+            div class="filter" data-filter=(id) {
+                label {
+                    "Filter " input type="search" placeholder="words of a name or value";
+                }
+                label { input type="checkbox"; " only changed" }
+                output {}
+            }
+            div class="scroll bounded" tabindex="0" role="region"
+                aria-label="Server configuration" {
+                (blocks::bare("grid", Some(&heads), &rows))
+            }
+        }
+        "\n"
+    });
     page.end_section();
+}
+
+fn at_the_end(setting: &Setting) -> &str {
+    match &setting.end {
+        _ if !has_moved(setting) && setting.end.is_some() => "same",
+        Some(end) => end,
+        None => "not read again",
+    }
 }
 
 fn has_moved(setting: &Setting) -> bool {

@@ -1,10 +1,12 @@
 //! Small charts side by side that need no script: bars, and lines in time.
 
+use std::iter;
+
 use dyno_core::text::{shortened, trim_zeros};
+use maud::{Markup, html};
 
 use super::grids::Grids;
 use super::markup::Text;
-use super::page::{Page, put};
 use super::thin::{Keep, thin};
 
 /// The most visible points of a line.
@@ -69,84 +71,67 @@ impl Grids {
         small_multiples: &[SmallMultiple],
     ) {
         let page = self.page();
-        put!(
-            page,
-            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
-                class=\"panel\"><p class=\"source\">{}</p>",
-            Text(title),
-            Text(about)
-        );
-        page.entry(id, title);
-        if legend.len() > 1 {
-            put!(page, "<p class=\"keys\">");
-            for (number, name) in legend.iter().enumerate() {
-                let colour = number % COLOURS;
-                put!(
-                    page,
-                    "<span><svg viewBox=\"0 0 10 10\" width=\"10\" height=\"10\" \
-                        aria-hidden=\"true\"><rect class=\"f{colour}\" width=\"10\" \
-                        height=\"10\"/></svg> {}</span> ",
-                    Text(name)
-                );
+        page.common_section(id, title);
+        page.put(html! {
+            div class="panel" {
+                p class="source" { (Text(about)) }
+                @if legend.len() > 1 {
+                    p class="keys" { @for (number, name) in legend.iter().enumerate() {
+                        span {
+                            svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true" {
+                                rect class={ "f" (number % COLOURS) } width="10" height="10" {}
+                            }
+                            " " (Text(name))
+                        }
+                        " "
+                    } }
+                }
+                div class="multiples" {
+                    @for multiple in small_multiples {
+                        figure {
+                            figcaption { (Text(&multiple.title)) }
+                            @match &multiple.drawing {
+                                Drawing::Bars(bars) => { (draw_bars(&multiple.title, bars)) }
+                                Drawing::Lines(lines) => { (draw_lines(&multiple.title, lines)) }
+                            }
+                        }
+                    }
+                }
             }
-            put!(page, "</p>");
-        }
-        put!(page, "<div class=\"multiples\">");
-        for multiple in small_multiples {
-            draw(page, multiple);
-        }
-        put!(page, "</div></div>");
+        });
         page.end_section();
     }
 }
 
-fn draw(page: &mut Page, multiple: &SmallMultiple) {
-    put!(
-        page,
-        "<figure><figcaption>{}</figcaption>",
-        Text(&multiple.title)
-    );
-    match &multiple.drawing {
-        Drawing::Bars(bars) => draw_bars(page, &multiple.title, bars),
-        Drawing::Lines(lines) => draw_lines(page, &multiple.title, lines),
-    }
-    put!(page, "</figure>");
+/// A coordinate in an SVG drawing.
+fn at(value: f64) -> String {
+    trim_zeros(&format!("{value:.1}")).to_owned()
 }
 
-fn draw_bars(page: &mut Page, title: &str, all: &[Bar]) {
+fn draw_bars(title: &str, all: &[Bar]) -> Markup {
     const ROW: usize = 22;
     const LEFT: f64 = 110.0;
     const LENGTH: f64 = 240.0;
     let longest = all.iter().filter_map(|bar| bar.value).fold(0.0, f64::max);
-    let height = all.len() * ROW;
-    put!(
-        page,
-        "<svg class=\"multiple\" viewBox=\"0 0 440 {height}\" role=\"img\" aria-label=\"{}\">",
-        Text(title)
-    );
-    for (row, bar) in all.iter().enumerate() {
-        let middle = row * ROW + ROW / 2 + 4;
-        let top = row * ROW + 4;
+    let length = |bar: &Bar| {
         let share = bar.value.filter(|_| longest > 0.0).unwrap_or(0.0) / longest.max(1e-300);
-        let length = (share * LENGTH).max(0.0);
-        let faint = if bar.faint { " faint" } else { "" };
-        put!(
-            page,
-            "<text x=\"{:.0}\" y=\"{middle}\" class=\"e\">{}</text><rect x=\"{LEFT}\" y=\"{top}\" \
-                width=\"{length:.1}\" height=\"{}\" class=\"f{}{faint}\"/><text x=\"{:.1}\" \
-                y=\"{middle}\">{}</text>",
-            LEFT - 6.0,
-            Text(shortened(&bar.label, 17)),
-            ROW - 8,
-            bar.colour % COLOURS,
-            LEFT + length + 5.0,
-            Text(&bar.text)
-        );
+        (share * LENGTH).max(0.0)
+    };
+    html! {
+        svg class="multiple" viewBox={ "0 0 440 " (all.len() * ROW) } role="img"
+            aria-label=(Text(title)) {
+            @for (row, bar) in all.iter().enumerate() {
+                @let middle = row * ROW + ROW / 2 + 4;
+                text x=(at(LEFT - 6.0)) y=(middle) class="e" { (Text(shortened(&bar.label, 17))) }
+                rect x=(at(LEFT)) y=(row * ROW + 4) width=(at(length(bar))) height=(ROW - 8)
+                    class={ "f" (bar.colour % COLOURS) @if bar.faint { " faint" } } {}
+                text x=(at(LEFT + length(bar) + 5.0)) y=(middle) { (Text(&bar.text)) }
+            }
+        }
     }
-    put!(page, "</svg>");
 }
 
-fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
+fn draw_lines(title: &str, lines: &Lines) -> Markup {
     const LEFT: f64 = 52.0;
     const TOP: f64 = 14.0;
     const WIDTH: f64 = 378.0;
@@ -155,59 +140,41 @@ fn draw_lines(page: &mut Page, title: &str, lines: &Lines) {
     let (x_step, y_step) = (step(lines.x_max, 5.0), step(lines.y_max, 3.0));
     let x_end = lines.x_max.max(1e-9);
     let y_end = ((lines.y_max / y_step).ceil() * y_step).max(1e-9);
-    put!(
-        page,
-        "<svg class=\"multiple\" viewBox=\"0 0 440 146\" role=\"img\" aria-label=\"{}\"><text \
-            x=\"{LEFT}\" y=\"9\">{}</text>",
-        Text(title),
-        Text(&lines.unit)
-    );
-    let mut y = 0.0;
-    while y <= y_end * 1.001 {
-        let at = bottom - y / y_end * HEIGHT;
-        put!(
-            page,
-            "<path d=\"M{LEFT} {at:.1}h{WIDTH}\" class=\"g\"/><text x=\"{:.0}\" y=\"{:.1}\" \
-                class=\"e\">{}</text>",
-            LEFT - 5.0,
-            at + 3.5,
-            Text(tick(y))
-        );
-        y += y_step;
+    let x_of = |x: f64| LEFT + x / x_end * WIDTH;
+    let y_of = |y: f64| bottom - y / y_end * HEIGHT;
+    html! {
+        svg class="multiple" viewBox="0 0 440 146" role="img" aria-label=(Text(title)) {
+            text x=(at(LEFT)) y="9" { (Text(&lines.unit)) }
+            @for y in ticks(y_step, y_end) {
+                path d={ "M" (at(LEFT)) " " (at(y_of(y))) "h" (at(WIDTH)) } class="g" {}
+                text x=(at(LEFT - 5.0)) y=(at(y_of(y) + 3.5)) class="e" { (Text(tick(y))) }
+            }
+            @for x in ticks(x_step, x_end) {
+                path d={ "M" (at(x_of(x))) " " (at(bottom)) "v3" } class="g" {}
+                text x=(at(x_of(x))) y=(at(bottom + 15.0)) class="m" { (Text(tick(x))) " s" }
+            }
+            @for one in &lines.series {
+                polyline points=(places(one, x_of, y_of)) class={ "l" (one.colour % COLOURS) } {
+                    title { (Text(&one.name)) }
+                }
+            }
+        }
     }
-    let mut x = 0.0;
-    while x <= x_end * 1.001 {
-        let at = LEFT + x / x_end * WIDTH;
-        put!(
-            page,
-            "<path d=\"M{at:.1} {bottom}v3\" class=\"g\"/><text x=\"{at:.1}\" y=\"{:.0}\" \
-                class=\"m\">{} s</text>",
-            bottom + 15.0,
-            Text(tick(x))
-        );
-        x += x_step;
-    }
-    for one in &lines.series {
-        let thinned = thin(&one.points, POINTS_MAX, Keep::Extremes);
-        let known = thinned
-            .x
-            .iter()
-            .zip(&thinned.y)
-            .filter(|(_, y)| y.is_finite());
-        let places = known.map(|(x, y)| {
-            let (x, y) = (LEFT + x / x_end * WIDTH, bottom - y / y_end * HEIGHT);
-            format!("{x:.1},{y:.1}")
-        });
-        let places: Vec<String> = places.collect();
-        put!(
-            page,
-            "<polyline points=\"{}\" class=\"l{}\"><title>{}</title></polyline>",
-            places.join(" "),
-            one.colour % COLOURS,
-            Text(&one.name)
-        );
-    }
-    put!(page, "</svg>");
+}
+
+/// The values that an axis names.
+fn ticks(step: f64, end: f64) -> impl Iterator<Item = f64> {
+    let all = iter::successors(Some(0.0), move |at| Some(at + step));
+    all.take_while(move |at| *at <= end * 1.001)
+}
+
+/// The points of a line.
+fn places(one: &Series, x_of: impl Fn(f64) -> f64, y_of: impl Fn(f64) -> f64) -> String {
+    let thinned = thin(&one.points, POINTS_MAX, Keep::Extremes);
+    let points = thinned.x.iter().zip(&thinned.y);
+    let known = points.filter(|(_, y)| y.is_finite());
+    let places = known.map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), y_of(*y)));
+    places.collect::<Vec<_>>().join(" ")
 }
 
 /// A round step that divides a range into about `parts` parts.

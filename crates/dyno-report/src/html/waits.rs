@@ -2,10 +2,12 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::record::Series;
+use maud::html;
 
 use super::chart::{Axis, Chart, Look, Time};
-use super::markup::{Text, slug};
-use super::page::{Caption, Page, put, source_note};
+use super::findings;
+use super::markup::Text;
+use super::page::{Caption, Page, source_note};
 use super::run::View;
 use super::thin::{Keep, thin};
 use crate::document;
@@ -27,14 +29,9 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let mut stalled = document::against(&view.run.findings);
     stalled.retain(|finding| CHECKS.contains(&finding.check.as_str()));
     for finding in stalled {
-        put!(
-            page,
-            "<p class=\"banner\"><a href=\"#{}-{}\">{}</a> {}</p>",
-            view.id("finding"),
-            slug(&finding.check),
-            Text(&finding.check),
-            Text(&finding.evidence)
-        );
+        page.put(html! {
+            p class="banner" { (findings::link(view, finding)) " " (Text(&finding.evidence)) }
+        });
     }
     draw(page, view, &states);
     page.end_section();

@@ -1,8 +1,8 @@
 //! Charts and tables as one offline HTML page.
 
 use super::charts::pictures;
-use super::{Mark, Sequence, Table};
-use crate::html::tables_page;
+use super::{Cell, Mark, Sequence, Table};
+use crate::html::{GridRow, tables_page};
 
 /// The self-contained page: charts of the sequences, then the tables.
 pub fn html(
@@ -21,24 +21,27 @@ pub fn html(
             page.small_multiples(head, &labels, &drawn.small_multiples);
         }
         for (number, table) in tables.iter().enumerate() {
-            page.begin(
-                &format!("t{number}"),
-                &table.title,
-                &table.about,
-                &table.columns,
-            );
-            for (row, (label, cells)) in table.rows.iter().enumerate() {
-                let cells = cells.iter().map(|cell| match cell.mark {
-                    Mark::None => (cell.text.clone(), ""),
-                    Mark::High => (cell.text.clone(), "high"),
-                    Mark::Low => (cell.text.clone(), "low"),
-                    Mark::Missed => (format!("({})", cell.text), "missed"),
-                    Mark::Above => (cell.text.clone(), "above"),
-                    Mark::Below => (cell.text.clone(), "below"),
-                });
-                page.row(label, cells, table.breaks.contains(&row));
-            }
-            page.end();
+            let rows: Vec<GridRow<'_>> = (table.rows.iter().enumerate())
+                .map(|(row, (label, cells))| GridRow {
+                    label,
+                    cells: cells.iter().map(marked).collect(),
+                    apart: table.breaks.contains(&row),
+                })
+                .collect();
+            let head = (&*format!("t{number}"), &*table.title, &*table.about);
+            page.table(head, &table.columns, &rows);
         }
     })
+}
+
+/// The text of a cell, and its class.
+fn marked(cell: &Cell) -> (String, &'static str) {
+    match cell.mark {
+        Mark::None => (cell.text.clone(), ""),
+        Mark::High => (cell.text.clone(), "high"),
+        Mark::Low => (cell.text.clone(), "low"),
+        Mark::Missed => (format!("({})", cell.text), "missed"),
+        Mark::Above => (cell.text.clone(), "above"),
+        Mark::Below => (cell.text.clone(), "below"),
+    }
 }

@@ -5,7 +5,7 @@ use dyno_core::summary::LatencySummary;
 use hdrhistogram::Histogram;
 
 use super::super::chart::{Axis, Chart, Compact, Curve, Curves, Line, Look, Time};
-use super::super::page::{Caption, Page, put, source_note};
+use super::super::page::{Caption, Page, source_note};
 use super::super::run::View;
 use super::super::thin::{Keep, Thin, thin};
 use super::side::Side;
@@ -21,11 +21,7 @@ const SHARE_MIN: f64 = 1e-5;
 
 /// Writes the section.
 pub(super) fn write(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>]) {
-    put!(
-        page,
-        "<section id=\"curves\" aria-labelledby=\"curves-h\"><h2 id=\"curves-h\">Over time</h2>"
-    );
-    page.entry("curves", "Over time");
+    page.common_section("curves", "Over time");
     let to_s = views.iter().map(|view| view.extent_s.1).fold(0.0, f64::max);
     if views.iter().all(|view| view.rates.is_empty()) {
         page.nothing("No run has recorded intervals, so nothing is known over time.");
@@ -35,12 +31,7 @@ pub(super) fn write(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>])
         percentiles(page, sides, run);
     }
     page.end_section();
-    put!(
-        page,
-        "<section id=\"ecdf-of-all\" aria-labelledby=\"ecdf-h\"><h2 id=\"ecdf-h\">Distribution of \
-            latency</h2>"
-    );
-    page.entry("ecdf-of-all", "Distribution of latency");
+    page.common_section("ecdf-of-all", "Distribution of latency");
     distributions(page, sides);
     page.end_section();
 }

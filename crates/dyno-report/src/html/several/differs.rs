@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use maud::{Markup, html};
+
+use super::super::blocks;
 use super::super::markup::Text;
-use super::super::page::{Page, put};
+use super::super::page::Page;
 use super::side::Side;
 use super::swatch;
 use crate::terminal::rank;
@@ -22,12 +25,7 @@ struct Row<'a> {
 
 /// Writes the section: intended differences, the most important ones, and the rest folded.
 pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
-    put!(
-        page,
-        "<section id=\"differences\" aria-labelledby=\"differences-h\"><h2 \
-            id=\"differences-h\">What differs</h2>"
-    );
-    page.entry("differences", "What differs");
+    page.common_section("differences", "What differs");
     let (meant, other): (Vec<Row<'_>>, Vec<Row<'_>>) =
         rows(sides).into_iter().partition(|row| row.intended);
     if meant.is_empty() && other.is_empty() {
@@ -39,24 +37,24 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>]) {
         return;
     }
     let (shown, folded) = other.split_at(other.len().min(SHOWN));
-    put!(page, "<div class=\"panel\">");
-    if !meant.is_empty() || !shown.is_empty() {
-        table(page, sides, &[&meant, shown]);
-    }
-    if !folded.is_empty() {
-        put!(
-            page,
-            "<details><summary>{} other settings and facts that differ</summary>",
-            folded.len()
-        );
-        table(page, sides, &[folded]);
-        put!(page, "</details>");
-    }
-    put!(
-        page,
-        "<p class=\"source\">Source: facts, settings and plans of the runs. Factors, and what \
-         --factor names, differ on purpose; a blank equals the first run's value.</p></div>\n"
-    );
+    page.put(html! {
+        div class="panel" {
+            @if !meant.is_empty() || !shown.is_empty() {
+                (table(sides, &[&meant, shown]))
+            }
+            @if !folded.is_empty() {
+                details {
+                    summary { (folded.len()) " other settings and facts that differ" }
+                    (table(sides, &[folded]))
+                }
+            }
+            p class="source" {
+                "Source: facts, settings and plans of the runs. Factors, and what --factor names, \
+                 differ on purpose; a blank equals the first run's value."
+            }
+        }
+        "\n"
+    });
     page.end_section();
 }
 
@@ -82,37 +80,29 @@ fn rows<'a>(sides: &'a [Side<'_, '_>]) -> Vec<Row<'a>> {
     rows
 }
 
-fn table(page: &mut Page, sides: &[Side<'_, '_>], parts: &[&[Row<'_>]]) {
-    put!(
-        page,
-        "<div class=\"scroll\"><table class=\"grid differs\"><thead><tr><th \
-            scope=\"col\">what</th><th scope=\"col\">meant</th>"
-    );
-    for side in sides {
-        put!(
-            page,
-            "<th scope=\"col\">{}{}</th>",
-            swatch(side.look.0),
-            Text(&side.name)
-        );
-    }
-    put!(page, "</tr></thead><tbody>");
-    for row in parts.iter().copied().flatten() {
-        let meant = match row.intended {
-            true => "yes",
-            false => "<span class=\"chip doubt\">▲ no</span>",
-        };
-        put!(
-            page,
-            "<tr><th scope=\"row\" class=\"key\">{}</th><td>{meant}</td><td>{}</td>",
-            Text(row.what),
-            Text(row.base)
-        );
-        for side in sides.iter().skip(1) {
-            let value = row.others.get(&side.index).copied().unwrap_or_default();
-            put!(page, "<td>{}</td>", Text(value));
+fn table(sides: &[Side<'_, '_>], parts: &[&[Row<'_>]]) -> Markup {
+    let heads = html! {
+        th scope="col" { "what" }
+        th scope="col" { "meant" }
+        @for side in sides {
+            th scope="col" { (swatch(side.look.0)) (Text(&side.name)) }
         }
-        put!(page, "</tr>");
-    }
-    page.end_table();
+    };
+    let other = |row: &Row<'_>, side: &Side<'_, '_>| {
+        let value = row.others.get(&side.index).copied();
+        value.unwrap_or_default().to_owned()
+    };
+    let rows = html! {
+        @for row in parts.iter().copied().flatten() {
+            tr {
+                th scope="row" class="key" { (Text(row.what)) }
+                td { @if row.intended { "yes" } @else { span class="chip doubt" { "▲ no" } } }
+                td { (Text(row.base)) }
+                @for side in sides.iter().skip(1) {
+                    td { (Text(other(row, side))) }
+                }
+            }
+        }
+    };
+    blocks::headed("grid differs", Some(&heads), &rows)
 }

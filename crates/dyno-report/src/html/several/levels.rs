@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors;
 use dyno_core::factors::EVERYBODYS;
+use maud::html;
 
 use super::super::Pivot;
 use super::super::chart::{Axis, Chart, Compact, Curve, Curves};
-use super::super::page::{Caption, Page, put};
+use super::super::page::{Caption, Page};
 use super::side::{Side, bin_word};
 
 /// The fewest levels of a curve.
@@ -44,18 +45,12 @@ pub(super) fn write(page: &mut Page, sides: &[Side<'_, '_>], pivot: Option<&Pivo
         Some((name, levels)) if *name == varied.name => levels.len(),
         _ => 0,
     };
-    let (id, name) = ("over-levels", &varied.name);
-    let title = format!("By {name}");
-    put!(
-        page,
-        "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2><div \
-            class=\"pair\">",
-        super::Text(&title)
-    );
-    page.entry(id, &title);
-    throughput(page, sides, &varied);
-    latency(page, sides, &varied);
-    put!(page, "</div>");
+    page.common_section("over-levels", &format!("By {}", varied.name));
+    let charts = page.within(|page| {
+        throughput(page, sides, &varied);
+        latency(page, sides, &varied);
+    });
+    page.put(html! { div class="pair" { (charts) } });
     page.end_section();
 }
 

@@ -13,10 +13,12 @@ use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::headline::HEADLINE_PERCENT;
 use dyno_core::record::RunRecord;
 use dyno_verdict::{CompareError, Comparison, poolable};
+use maud::{Markup, html};
 
+use super::blocks;
 use super::figures;
 use super::markup::Text;
-use super::page::{Page, put};
+use super::page::Page;
 use super::run::View;
 use super::small_multiples::COLOURS;
 use super::{Pivot, ReportInput};
@@ -125,37 +127,29 @@ fn pools(runs: &[&RunRecord]) -> Result<(), CompareError> {
 /// Writes the part before the individual runs.
 pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>], title: &str) {
     let sides = sides(input, views);
-    put!(
-        page,
-        "<section class=\"overview\" id=\"runs\" aria-labelledby=\"runs-h\">"
-    );
-    eyebrow(page, views, &sides);
-    put!(page, "<h1 id=\"runs-h\">{}</h1>", Text(title));
-    page.entry(
-        "runs",
-        if input.experiment.is_some() {
-            "Runs"
-        } else {
-            "Answer"
-        },
-    );
     // An experiment already has an answer by its own method; a second one could differ.
     let is_judged = input.experiment.is_none();
-    if !input.title.is_empty() && is_judged {
-        put!(page, "<p class=\"lead\">{}</p>", Text(sentence(&sides)));
-    }
+    page.overview("runs", if is_judged { "Answer" } else { "Runs" });
     // A user's heading does not replace the answer of the runs' search.
     let searched = dyno_analysis::search::answer_of(input.runs);
-    if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
-        put!(page, "<p class=\"banner\">{}</p>", Text(answer));
-    }
-    if let Some(text) = against(&sides).filter(|_| is_judged && searched.is_none()) {
-        put!(page, "<p class=\"lead\">{}</p>", Text(text));
-    }
-    for why in refusals(input) {
-        put!(page, "<p class=\"banner\">{}</p>", Text(why));
-    }
-    table(page, &sides, is_judged);
+    let against = against(&sides).filter(|_| is_judged && searched.is_none());
+    page.put(html! {
+        (eyebrow(views, &sides))
+        h1 id="runs-h" { (Text(title)) }
+        @if !input.title.is_empty() && is_judged {
+            p class="lead" { (Text(sentence(&sides))) }
+        }
+        @if let Some(answer) = searched.filter(|_| !input.title.is_empty()) {
+            p class="banner" { (Text(answer)) }
+        }
+        @if let Some(text) = against {
+            p class="lead" { (Text(text)) }
+        }
+        @for why in refusals(input) {
+            p class="banner" { (Text(why)) }
+        }
+        (table(&sides, is_judged))
+    });
     page.end_section();
     if let Some(table) = input.pivot {
         pivot::write(page, table, views);
@@ -170,7 +164,7 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
     differs::write(page, &sides);
 }
 
-fn eyebrow(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>]) {
+fn eyebrow(views: &[View<'_>], sides: &[Side<'_, '_>]) -> Markup {
     let mut workloads: Vec<String> = views.iter().map(View::title).collect();
     workloads.sort();
     workloads.dedup();
@@ -182,7 +176,7 @@ fn eyebrow(page: &mut Page, views: &[View<'_>], sides: &[Side<'_, '_>]) {
         true => format!("{} runs", views.len()),
         false => format!("{} runs, {} kinds", views.len(), sides.len()),
     };
-    put!(page, "<p class=\"eyebrow\">{} · {runs}</p>", Text(what));
+    html! { p class="eyebrow" { (Text(what)) " · " (runs) } }
 }
 
 /// The answer in a sentence: from `compare` for two sides, else the range of throughput.
@@ -302,9 +296,8 @@ fn against(sides: &[Side<'_, '_>]) -> Option<String> {
     ))
 }
 
-fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
-    put!(page, "<div class=\"panel\">");
-    page.table(&[
+fn table(sides: &[Side<'_, '_>], is_judged: bool) -> Markup {
+    let columns = [
         "what differs",
         "runs",
         "verdict",
@@ -316,25 +309,26 @@ fn table(page: &mut Page, sides: &[Side<'_, '_>], is_judged: bool) {
         "#p99",
         "#errors",
         "#stalled",
-    ]);
-    for side in sides {
-        row(page, side, is_judged);
-    }
+    ];
+    let rows = html! { @for side in sides { (row(side, is_judged)) } };
     let word = bin_word(sides.iter().flat_map(|side| side.views.iter().copied()));
-    page.end_table();
-    put!(
-        page,
-        "<p class=\"source\">Mean, median {word}, variation and stalls are \
-         shown together because each hides what the others reveal. Varies by: standard deviation \
-         of the {word}s over their mean. {}</p></div>\n",
-        match is_judged {
-            true => {
-                "Ratios compare the mean rate (in an open loop, the response time) and show the 95 \
-                 % confidence interval."
+    html! {
+        div class="panel" {
+            (blocks::table(&columns, &rows))
+            p class="source" {
+                "Mean, median " (word) ", variation and stalls are shown together because each \
+                 hides what the others reveal. Varies by: standard deviation of the " (word)
+                "s over their mean. "
+                @if is_judged {
+                    "Ratios compare the mean rate (in an open loop, the response time) and show \
+                     the 95 % confidence interval."
+                } @else {
+                    "The answer above has the ratios."
+                }
             }
-            false => "The answer above has the ratios.",
         }
-    );
+        "\n"
+    }
 }
 
 /// The heading of the column of ratios.
@@ -346,42 +340,41 @@ fn ratio_head(sides: &[Side<'_, '_>]) -> &'static str {
     }
 }
 
-fn row(page: &mut Page, side: &Side<'_, '_>, is_judged: bool) {
-    put!(
-        page,
-        "<tr><th scope=\"row\">{}{}</th><td>",
-        swatch(side.look.0),
-        Text(&side.name)
-    );
-    for (number, view) in side.views.iter().enumerate() {
-        let comma = if number == 0 { "" } else { ", " };
-        put!(
-            page,
-            "{comma}<a href=\"#{}\">{}</a>",
-            view.id("overview"),
-            view.run.id
-        );
-    }
+fn row(side: &Side<'_, '_>, is_judged: bool) -> Markup {
     let ms = |percent| figures::maybe(side.percentile_ms(percent), "ms");
     let per_s = |value| figures::maybe(value, "count");
-    put!(
-        page,
-        "</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
-            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
-            class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-        verdict_chip(side.verdict(), false),
+    let ratio = match is_judged {
+        true => ratio(side),
+        false => "–".to_owned(),
+    };
+    let figures = [
         per_s(side.mean_per_s()),
-        Text(match is_judged {
-            true => ratio(side),
-            false => "–".to_owned(),
-        }),
+        ratio,
         per_s(side.median_per_s()),
         side.variation().map_or("–".to_owned(), number::percent),
         ms(50.0),
         ms(99.0),
         side.errors().map_or("–".to_owned(), number::thousands),
-        stalled(side.stalls())
-    );
+        stalled(side.stalls()),
+    ];
+    html! {
+        tr {
+            th scope="row" { (swatch(side.look.0)) (Text(&side.name)) }
+            td { (links(&side.views)) }
+            td { (verdict_chip(side.verdict(), false)) }
+            @for figure in figures { td class="n" { (Text(figure)) } }
+        }
+    }
+}
+
+/// Links to the parts of runs on the page.
+fn links(views: &[&View<'_>]) -> Markup {
+    html! {
+        @for (number, view) in views.iter().enumerate() {
+            @if number > 0 { ", " }
+            a href={ "#" (view.id("overview")) } { (view.run.id) }
+        }
+    }
 }
 
 fn ratio(side: &Side<'_, '_>) -> String {
@@ -409,20 +402,19 @@ fn stalled(stalls: Option<(usize, f64)>) -> String {
 }
 
 /// A verdict in a box, with a mark for readers who do not see colours.
-fn verdict_chip(verdict: Option<Verdict>, is_thin: bool) -> String {
+fn verdict_chip(verdict: Option<Verdict>, is_thin: bool) -> Markup {
     let marked = verdict.map(|verdict| document::marked(verdict, is_thin));
     let words = marked.map_or("not judged".to_owned(), |(_, words)| words);
-    let class = verdict.map_or("", Verdict::word);
-    format!("<span class=\"chip {class}\">{words}</span>")
+    html! { span class={ "chip " (verdict.map_or("", Verdict::word)) } { (words) } }
 }
 
 /// A side's colour in every chart.
-fn swatch(number: usize) -> String {
-    format!(
-        "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect \
-            class=\"f{}\" width=\"10\" height=\"10\" rx=\"2\"/></svg>",
-        number % COLOURS
-    )
+fn swatch(number: usize) -> Markup {
+    html! {
+        svg class="swatch" viewBox="0 0 10 10" aria-hidden="true" {
+            rect class={ "f" (number % COLOURS) } width="10" height="10" rx="2" {}
+        }
+    }
 }
 
 /// The verdict on a comparison.

@@ -4,7 +4,7 @@ use dyno_stats::describe;
 
 use super::super::Pivot;
 use super::super::chart::{Axis, Chart, Compact, Group, Groups};
-use super::super::page::{Caption, Page, put};
+use super::super::page::{Caption, Page};
 use super::super::run::View;
 use super::side::{Side, bin_word};
 
@@ -18,12 +18,7 @@ pub(super) fn write(
     pivot: Option<&Pivot>,
     views: &[View<'_>],
 ) {
-    put!(
-        page,
-        "<section id=\"spread\" aria-labelledby=\"spread-h\"><h2 id=\"spread-h\">Spread of \
-            throughput</h2>"
-    );
-    page.entry("spread", "Spread of throughput");
+    page.common_section("spread", "Spread of throughput");
     let groups = match pivot {
         Some(table) => by_cell(table, views),
         None => sides

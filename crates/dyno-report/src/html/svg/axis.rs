@@ -1,10 +1,9 @@
 //! Axes with their grid.
 
 use super::super::chart::Axis;
-use super::super::page::put;
 use super::labels::{axis_name, fitted, on_axis, time, width};
 use super::scale::{Range, Scale, multiples};
-use super::sheet::{GRID, LABEL_SIZE, LINE, SOFT, Sheet, WIDTH};
+use super::sheet::{GRID, LABEL_SIZE, LINE, SOFT, Sheet, WIDTH, put};
 
 /// The side of a value axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! Curves over a quantity other than time.
 
 use super::super::chart::{Compact, Curve, Curves};
-use super::super::page::put;
 use super::super::small_multiples::step;
 use super::axis::Side;
 use super::labels::axis_name;
 use super::lines::path;
 use super::scale::{Range, Scale, multiples};
-use super::sheet::{Key, LABELS, RIGHT, Sheet, Swatch, Texts, colour, dashes};
+use super::sheet::{Key, LABELS, RIGHT, Sheet, Swatch, Texts, colour, dashes, put};
 
 /// Points of longer curves are not drawn as dots.
 const DOTS_MAX: usize = 40;

@@ -2,11 +2,10 @@
 
 use super::super::chart::{Axis, Distribution};
 use super::super::markup::xml_text;
-use super::super::page::put;
 use super::axis::Side;
 use super::labels::{fitted, width};
 use super::scale::{Range, Scale};
-use super::sheet::{INK, Key, LABEL_SIZE, LABELS, RIGHT, SOFT, Sheet, Swatch, Texts, colour};
+use super::sheet::{INK, Key, LABEL_SIZE, LABELS, RIGHT, SOFT, Sheet, Swatch, Texts, colour, put};
 
 /// The height of a row of labels within the plot.
 const ROW: f64 = 15.0;

@@ -1,10 +1,9 @@
 //! Box plots with every sample as a dot, one below the other.
 
 use super::super::chart::{Compact, Group, Groups};
-use super::super::page::put;
 use super::labels::{fitted, width};
 use super::scale::{Range, Scale};
-use super::sheet::{INK, LABEL_SIZE, LINE, RIGHT, SOFT, Sheet, Texts, colour};
+use super::sheet::{INK, LABEL_SIZE, LINE, RIGHT, SOFT, Sheet, Texts, colour, put};
 
 /// The height of a group.
 const ROW: f64 = 36.0;

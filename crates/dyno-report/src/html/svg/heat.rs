@@ -3,10 +3,9 @@
 use super::super::chart::{Axis, Compact, Heat};
 use super::super::data::Data;
 use super::super::figures;
-use super::super::page::put;
 use super::axis::Side;
 use super::scale::Range;
-use super::sheet::{Key, LABELS, RIGHT, Sheet, Swatch, Texts};
+use super::sheet::{Key, LABELS, RIGHT, Sheet, Swatch, Texts, put};
 
 /// The colours of few and of many operations, as in `assets/shapes.js`.
 const SHADES: [[u8; 3]; 6] = [

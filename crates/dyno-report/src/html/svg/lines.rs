@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use super::super::chart::{Line, Look, Time};
 use super::super::data::{Data, RunData};
-use super::super::page::put;
 use super::axis::Side;
 use super::marks;
 use super::scale::{Range, Scale};
-use super::sheet::{Key, LABELS, RIGHT, Sheet, Swatch, Texts, colour, dashes};
+use super::sheet::{Key, LABELS, RIGHT, Sheet, Swatch, Texts, colour, dashes, put};
 
 /// Lines of so few points have them as dots, too.
 const FEW: usize = 3;

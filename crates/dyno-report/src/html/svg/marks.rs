@@ -2,10 +2,9 @@
 
 use super::super::data::RunData;
 use super::super::markup::xml_text;
-use super::super::page::put;
 use super::labels::time;
 use super::scale::Scale;
-use super::sheet::{Key, SOFT, Sheet, Swatch};
+use super::sheet::{Key, SOFT, Sheet, Swatch, put};
 
 /// The colours of `assets/report.css`, without alpha for old viewers.
 const WARMUP: &str = "fill=\"#5a6978\" fill-opacity=\"0.13\"";

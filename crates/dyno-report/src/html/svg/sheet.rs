@@ -3,8 +3,13 @@
 use std::fmt;
 
 use super::super::markup::xml_text;
-use super::super::page::put;
 use super::labels::{fitted, width};
+
+/// Writes formatted SVG to a sheet: a file of XML, for which `html!` is not made.
+macro_rules! put {
+    ($sheet:expr, $($arguments:tt)*) => { $sheet.put(format_args!($($arguments)*)) };
+}
+pub(super) use put;
 
 pub(super) const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 400.0;
