@@ -1,10 +1,11 @@
 //! Inconsistencies in pgbench's output.
 
+use super::longest::longest_s;
 use super::of_lines::{self, LINE_S};
 use super::output::Output;
 use super::record::{throttled, times};
 use super::sums::Sums;
-use super::{counts, of_scripts};
+use super::{counts, of_scripts, of_statements};
 use crate::conservation;
 use crate::laws::{self, Precision, Spread};
 
@@ -123,18 +124,15 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
         all.extend(of_lines::counts(output, processed, tps));
         all.extend(of_lines::leave_out_latencies(output, started));
         all.extend(counts::contradictions(output, processed));
-        if wrong_mean.is_empty() {
+        let knows_mean = wrong_mean.is_empty();
+        if knows_mean {
             wrong_mean.extend(of_lines::mean(output, started, processed));
-            let long = counts::long_statements(output, processed, tps);
-            if long.is_some() {
-                output.statements.clear();
-            }
-            all.extend(long);
         }
         let wrong_lag = of_lines::lag(output, started, processed);
         output.lag_in_doubt = wrong_lag.is_some();
         all.extend(wrong_lag);
         all.extend(of_scripts::leave_out(output, processed, tps));
+        all.extend(of_statements::leave_out(output, processed, tps, knows_mean));
     }
     let wrong_lag = lag(output);
     output.lag_in_doubt |= wrong_lag.is_some();
@@ -351,11 +349,9 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<(String, f64)> {
         false => TOLERANCE * stated_s + SHORTER_S.min(stated_s / 2.0),
     };
     let short = made_s < stated_s - connecting_s - early_s;
-    // Transactions in progress at the end took no longer than all transactions together.
-    let latencies_s = output
-        .latency_ms
-        .map_or(f64::INFINITY, |ms| processed as f64 * ms / 1e3);
-    let long = made_s > stated_s * (1.0 + TOLERANCE) + latencies_s + SHORTER_S;
+    // A run ends late by the transactions that are in progress when its time is over.
+    let late_s = longest_s(output, processed) + SHORTER_S;
+    let long = made_s > stated_s * (1.0 + TOLERANCE) + late_s;
     (short || long).then(|| {
         let text = format!(
             "{processed} transactions at {rate:.1} per second take {made_s:.1} s, but the report's \

@@ -114,6 +114,14 @@ impl<'a> Single<'a> {
         (self.end_us - self.start_us) as f64 / US_PER_S
     }
 
+    /// The longest transaction, if the log has exactly this many.
+    pub(super) fn longest_ms(&self, processed: u64) -> Option<f64> {
+        let is_all = self.is_whole && self.done().count() as u64 == processed;
+        let longest_us = self.done().map(|one| one.latency_us).max();
+        let longest_us = longest_us.filter(|_| is_all && self.untimed().is_none())?;
+        Some(longest_us as f64 / 1e3)
+    }
+
     fn done(&self) -> impl Iterator<Item = &&'a Transaction> {
         self.all.iter().filter(|one| one.end == End::Done)
     }
