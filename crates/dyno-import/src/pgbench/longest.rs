@@ -9,7 +9,8 @@ pub(super) fn longest_s(output: &Output, processed: u64) -> f64 {
     let Some(mean_ms) = output.latency_ms else {
         return f64::INFINITY;
     };
-    // One took no longer than all together.
+    // One took no longer than all together. Without another bound, runs of several clients may end
+    // arbitrarily late: nothing says how long their last transactions took.
     let together_ms = count * mean_ms;
     if output.failed.is_some_and(|failed| failed > 0) {
         // The report has no times of failed transactions.
