@@ -1,6 +1,6 @@
 //! Counts and shares of one report that must agree.
 
-use dyno_core::text::number_of;
+use dyno_core::text::{number_of, verb};
 
 use super::of_statements;
 use super::output::Output;
@@ -57,8 +57,9 @@ fn skipped(output: &Output, processed: u64) -> Option<String> {
     let fits = share(most) - SHARE_ROUNDING..=share(least) + SHARE_ROUNDING;
     (!fits.contains(&percent)).then(|| {
         format!(
-            "{} of {most} are {:.3} %, but it says {percent:.3} %",
+            "{} of {most} {} {:.3} %, but it says {percent:.3} %",
             number_of(count, "skipped transaction"),
+            verb(count, "is", "are"),
             share(most)
         )
     })
@@ -87,7 +88,11 @@ fn kinds(output: &Output) -> Option<String> {
     let sum = output.failed_by_kind.iter();
     let sum = sum.fold(0_u64, |sum, count| sum.saturating_add(*count));
     (sum > failed).then(|| {
-        format!("{sum} serialization and deadlock failures, but {failed} transactions failed")
+        format!(
+            "{}, but {} failed",
+            number_of(sum, "serialization and deadlock failure"),
+            number_of(failed, "transaction")
+        )
     })
 }
 
@@ -99,7 +104,13 @@ fn retries(output: &Output) -> Option<String> {
     let most = tries.map(|tries| retried.saturating_mul(tries - 1));
     if retries < retried {
         return Some(format!(
-            "{retried} transactions were retried, but there were {retries} retries"
+            "{} {} retried, but there {}",
+            number_of(retried, "transaction"),
+            verb(retried, "was", "were"),
+            match retries {
+                1 => "was 1 retry".to_owned(),
+                several => format!("were {several} retries"),
+            }
         ));
     }
     let most = most.filter(|most| retries > *most)?;

@@ -1,5 +1,7 @@
 //! Inconsistencies in pgbench's output.
 
+use dyno_core::text::{number_of, verb};
+
 use super::longest::longest_s;
 use super::of_lines::{self, LINE_S};
 use super::output::Output;
@@ -66,8 +68,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let skipped = output.points.iter().filter_map(|point| point.skipped);
         let skipped = skipped.fold(0_u64, u64::saturating_add);
         if skipped > 0 {
-            let text = format!("{skipped} transactions were skipped because they were too late");
-            said.push((Some(output.line), text));
+            said.push((Some(output.line), too_late(skipped)));
         }
     }
     let complaints = output.complaints.iter();
@@ -94,15 +95,24 @@ pub(super) fn of_sums(output: &Output, sums: &Sums) -> Vec<(Option<usize>, Strin
     }
     let left_out = sums.left_out().map(|left_out| {
         format!(
-            "{left_out} transactions of the first and the last interval are left out: it is \
-             unknown how much of these intervals the run covers"
+            "{} of the first and the last interval {} left out: it is unknown how much of these \
+             intervals the run covers",
+            number_of(left_out, "transaction"),
+            verb(left_out, "is", "are")
         )
     });
     let skipped = Some(sums.skipped()).filter(|skipped| *skipped > 0);
-    let skipped = skipped
-        .map(|skipped| format!("{skipped} transactions were skipped because they were too late"));
-    let all = left_out.into_iter().chain(skipped);
+    let all = left_out.into_iter().chain(skipped.map(too_late));
     all.map(|text| (None, text)).collect()
+}
+
+fn too_late(skipped: u64) -> String {
+    format!(
+        "{} {} skipped because {} too late",
+        number_of(skipped, "transaction"),
+        verb(skipped, "was", "were"),
+        verb(skipped, "it was", "they were")
+    )
 }
 
 /// Figures of one output that cannot all be true. A latency or a figure of a script or statement
@@ -112,9 +122,8 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
     let mut wrong_mean = Vec::new();
     if let (Some(processed), Some(printed)) = (output.processed, output.tps) {
         if processed > 0 && printed <= 0.0 {
-            all.push(format!(
-                "{processed} transactions, but {printed} per second"
-            ));
+            let processed = number_of(processed, "transaction");
+            all.push(format!("{processed}, but {printed} per second"));
         }
         let (wrong_rate, tps) = rate(output, processed, printed);
         all.extend(wrong_rate);
@@ -152,8 +161,11 @@ fn more_than_asked(output: &Output) -> Option<String> {
     let asked = each.saturating_mul(u64::from(clients));
     (processed > asked).then(|| {
         format!(
-            "{processed} transactions were processed, but {clients} clients with {each} each make \
-             {asked}"
+            "{} {} processed, but {} with {each} each {} {asked}",
+            number_of(processed, "transaction"),
+            verb(processed, "was", "were"),
+            number_of(clients, "client"),
+            verb(clients, "makes", "make")
         )
     })
 }
@@ -169,7 +181,11 @@ fn failed_share(output: &Output) -> Option<String> {
     let most = share(all);
     let least = share(all.saturating_add(output.skipped.unwrap_or(0)));
     (percent < least - ROUNDING || percent > most + ROUNDING).then(|| {
-        format!("{failed} failed transactions of {all} are {most:.3} %, but it says {percent:.3} %")
+        format!(
+            "{} of {all} {} {most:.3} %, but it says {percent:.3} %",
+            number_of(failed, "failed transaction"),
+            verb(failed, "is", "are")
+        )
     })
 }
 
@@ -354,8 +370,10 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<(String, f64)> {
     let long = made_s > stated_s * (1.0 + TOLERANCE) + late_s;
     (short || long).then(|| {
         let text = format!(
-            "{processed} transactions at {rate:.1} per second take {made_s:.1} s, but the report's \
-             duration is {stated_s:.1} s"
+            "{} at {rate:.1} per second {} {made_s:.1} s, but the report's duration is \
+             {stated_s:.1} s",
+            number_of(processed, "transaction"),
+            verb(processed, "takes", "take")
         );
         (text, processed as f64 / stated_s)
     })
@@ -375,8 +393,9 @@ fn parts(output: &Output, processed: u64) -> Vec<String> {
     let scripts = scripts.filter_map(|script| script.transactions);
     let sum = scripts.fold(0_u64, u64::saturating_add);
     if sum > most {
+        let sum = number_of(sum, "transaction");
         all.push(format!(
-            "the scripts have {sum} transactions, but all together are {processed}"
+            "the scripts have {sum}, but all together are {processed}"
         ));
     }
     all

@@ -1,6 +1,6 @@
 //! Compares the figures of several scripts with those of the whole run.
 
-use dyno_core::text::number_of;
+use dyno_core::text::{number_of, verb};
 
 use super::doubts;
 use super::output::{Output, Script};
@@ -52,8 +52,10 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
         let fits = share(most) - SHARE_ROUNDING..=share(processed) + SHARE_ROUNDING;
         (!fits.contains(&percent)).then(|| {
             format!(
-                "{count} transactions of {} are {:.1} % of {processed}, but it says {percent} %",
+                "{} of {} {} {:.1} % of {processed}, but it says {percent} %",
+                number_of(count, "transaction"),
                 short(&script.name),
+                verb(count, "is", "are"),
                 share(processed)
             )
         })
@@ -124,9 +126,10 @@ fn own_shares(output: &Output, script: &Script) -> Vec<String> {
         let fits = share(most) - OWN_SHARE_ROUNDING..=share(least) + OWN_SHARE_ROUNDING;
         (!fits.contains(&percent)).then(|| {
             format!(
-                "{} of {most} in {} are {:.3} %, but it says {percent:.3} %",
+                "{} of {most} in {} {} {:.3} %, but it says {percent:.3} %",
                 number_of(count, what),
                 short(&script.name),
+                verb(count, "is", "are"),
                 share(most)
             )
         })
@@ -142,9 +145,10 @@ fn rate(script: &Script, time_s: f64) -> Option<String> {
     let fits = least * (1.0 - TOLERANCE)..=count as f64 * (1.0 + TOLERANCE);
     (!fits.contains(&(tps * time_s))).then(|| {
         format!(
-            "{count} transactions of {} in {time_s:.1} s are {:.1} per second, but it says \
-             {tps:.1}",
+            "{} of {} in {time_s:.1} s {} {:.1} per second, but it says {tps:.1}",
+            number_of(count, "transaction"),
             short(&script.name),
+            verb(count, "is", "are"),
             count as f64 / time_s
         )
     })

@@ -6,6 +6,7 @@ use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::interval::{Counters, Latencies, OperationCounters};
 use dyno_core::record::Operation;
 use dyno_core::summary::*;
+use dyno_core::text::number_of;
 
 use super::output::Output;
 use super::record::throttled;
@@ -393,8 +394,9 @@ fn is_whole(
     };
     if done > processed {
         foreign.push(format!(
-            "the transaction log contains {done} transactions, more than the {processed} of the \
-             report: it is of another run"
+            "the transaction log contains {}, more than the {processed} of the report: it is of \
+             another run",
+            number_of(done, "transaction")
         ));
         return false;
     }
