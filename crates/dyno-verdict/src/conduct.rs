@@ -114,9 +114,9 @@ fn agents(view: &View) -> CheckResult {
     let bound = worst(&|agent| agent.clock.map(|clock| clock.bound_ms));
     let late = worst(&|agent| agent.late_ms);
     CheckResult::pass(format!(
-        "{} load generators: their intervals are complete and add up to their totals and the \
-         run's; clocks are known to {} ms, and the last one started {} ms late.",
-        agents.len(),
+        "{}: their intervals are complete and add up to their totals and the run's; clocks are \
+         known to {} ms, and the last one started {} ms late.",
+        text::number_of(agents.len(), "load generator"),
         bound.map_or_else(|| "an unknown number of".to_owned(), text::plain),
         late.map_or_else(|| "an unknown number of".to_owned(), text::plain),
     ))
@@ -311,8 +311,8 @@ fn sums_differ(view: &View) -> Option<CheckResult> {
     };
     let result = CheckResult::doubt(
         format!(
-            "The intervals and the grace have {} events, the total has {}.{lost}",
-            text::count(sum),
+            "The intervals and the grace have {}, the total has {}.{lost}",
+            text::counted(sum, "event"),
             text::count(summary.totals.events)
         ),
         "The total was counted separately and is complete; the intervals, and what is based on \

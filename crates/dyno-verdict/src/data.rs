@@ -89,15 +89,17 @@ fn row_counts(view: &View) -> CheckResult {
     let result = match wrong.is_empty() {
         true => CheckResult::pass(match counts.iter().find(more) {
             None => format!(
-                "{known} of {} tables were counted, and contain the loaded rows.",
-                counts.len()
+                "{known} of {} {} counted, and {} the loaded rows.",
+                text::number_of(counts.len(), "table"),
+                text::verb(known, "was", "were"),
+                text::verb(known, "contains", "contain")
             ),
             Some(larger) => format!(
-                "{known} of {} tables were counted; {} has {} rows, of which the run's options use \
-                 {}.",
-                counts.len(),
+                "{known} of {} {} counted; {} has {}, of which the run's options use {}.",
+                text::number_of(counts.len(), "table"),
+                text::verb(known, "was", "were"),
                 larger.table,
-                text::count(larger.found.unwrap_or_default()),
+                text::counted(larger.found.unwrap_or_default(), "row"),
                 text::count(larger.expected)
             ),
         }),

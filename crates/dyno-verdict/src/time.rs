@@ -106,7 +106,7 @@ fn length(view: &View) -> CheckResult {
     }
     let rates = view.rates();
     if (rates.len() as f64) < LENGTH_BINS.value {
-        return CheckResult::not_checked(format!("{} are too few.", view.whole(rates.len())));
+        return CheckResult::not_checked(format!("{} too few.", view.whole_are(rates.len())));
     }
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0);
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, 0.95);

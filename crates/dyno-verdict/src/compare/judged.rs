@@ -201,9 +201,12 @@ fn many(comparison: &Comparison) -> CheckResult {
     if count == 0 {
         return CheckResult::not_checked("No metric was tested.");
     }
-    CheckResult::pass(format!(
-        "{count} metrics were tested; their p-values are corrected by Holm's method."
-    ))
+    CheckResult::pass(match count {
+        1 => "1 metric was tested, so its p-value needs no correction.".to_owned(),
+        count => {
+            format!("{count} metrics were tested; their p-values are corrected by Holm's method.")
+        }
+    })
     .with("metrics tested", count as f64, "count")
 }
 

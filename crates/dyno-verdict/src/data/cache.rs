@@ -129,8 +129,9 @@ fn cold_or_warm(view: &View) -> CheckResult {
         return match view.context.claim {
             Some(Claim::Cold) if !samples.is_empty() => short_and_cold(&samples),
             _ => CheckResult::not_checked(format!(
-                "{} samples of the cache's misses are too few to see a trend.",
-                samples.len()
+                "{} of the cache's misses {} too few to see a trend.",
+                text::number_of(samples.len(), "sample"),
+                text::verb(samples.len(), "is", "are")
             )),
         };
     }

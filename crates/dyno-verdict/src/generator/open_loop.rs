@@ -321,9 +321,10 @@ fn arrivals(view: &View) -> CheckResult {
     let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
     if (counts.len() as f64) < INTERVALS.value || mean < ARRIVALS_FEW.value {
         return CheckResult::not_checked(format!(
-            "{} whole intervals with {} arrivals each are too few.",
-            counts.len(),
-            text::plain(mean)
+            "{} with {} arrivals each {} too few.",
+            text::number_of(counts.len(), "whole interval"),
+            text::plain(mean),
+            text::verb(counts.len(), "is", "are")
         ));
     }
     let part = view.drive().and_then(|drive| drive.shard.as_ref());

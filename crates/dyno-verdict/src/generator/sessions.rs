@@ -83,8 +83,10 @@ fn idle_sessions(view: &View) -> CheckResult {
     if without >= CONNECTING_REFUSE.value {
         let all = sessions.len();
         let why = refused(view);
-        evidence =
-            format!("{connecting} of {all} sessions had no connection at the end{why}. {evidence}");
+        evidence = format!(
+            "{connecting} of {} had no connection at the end{why}. {evidence}",
+            text::number_of(all, "session")
+        );
     }
     CheckResult::of(outcome, evidence, advice(&idle, connecting))
         .with("sessions", sessions.len() as f64, "count")
@@ -217,12 +219,12 @@ fn evidence(
     bound_s: f64,
 ) -> String {
     let sessions = all.len();
-    let verb = |count: usize| if count == 1 { "was" } else { "were" };
     let mut sentences = Vec::new();
     if lost > 0 {
         sentences.push(format!(
-            "{lost} of {sessions} sessions {} lost.",
-            verb(lost)
+            "{lost} of {} {} lost.",
+            text::number_of(sessions, "session"),
+            text::verb(lost, "was", "were")
         ));
     }
     let longest = idle
@@ -238,8 +240,9 @@ fn evidence(
                 .map(|(session, idle)| story(session, idle))
                 .collect();
             sentences.push(format!(
-                "{} of {sessions} sessions did nothing for up to {}{}: {}.",
+                "{} of {} did nothing for up to {}{}: {}.",
                 idle.len(),
+                text::number_of(sessions, "session"),
                 text::seconds(longest),
                 match idle.len() == sessions {
                     true => "",

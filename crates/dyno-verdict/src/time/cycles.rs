@@ -67,8 +67,8 @@ fn cycles(view: &View) -> CheckResult {
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {
         return CheckResult::not_checked(format!(
-            "{} are too few to distinguish such work from the rest.",
-            view.whole(rates.len())
+            "{} too few to distinguish such work from the rest.",
+            view.whole_are(rates.len())
         ));
     }
     let observed = WORK

@@ -106,14 +106,15 @@ fn warm_up(view: &View) -> CheckResult {
     let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
         return CheckResult::not_checked(format!(
-            "{}{}{} are too few to distinguish a beginning from the rest.",
+            "{}{}{} {} too few to distinguish a beginning from the rest.",
             view.whole(rates.len()),
             if stalls.is_some() { " that moved" } else { "" },
             if step.is_some() {
                 " before the level steps"
             } else {
                 ""
-            }
+            },
+            text::verb(rates.len(), "is", "are")
         ));
     }
     let Some(found) = dyno_stats::beginning(rates).filter(|found| found.rest > 0.0) else {
@@ -240,8 +241,8 @@ const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed
 fn steady_state(view: &View) -> CheckResult {
     let rates = view.rates();
     if !are_enough(view, &rates) {
-        let few = view.whole(rates.len());
-        return CheckResult::not_checked(format!("{few} are too few for a trend."));
+        let few = view.whole_are(rates.len());
+        return CheckResult::not_checked(format!("{few} too few for a trend."));
     }
     let Some(rate) = Trend::of(&without_stalls(view, &rates)) else {
         return CheckResult::not_checked("The rate's trend cannot be computed.");
