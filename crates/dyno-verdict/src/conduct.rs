@@ -13,6 +13,7 @@ use dyno_core::summary::{AgentSummary, IntervalSummary};
 
 use crate::check::{Check, CheckResult, doubted, thresholds};
 use crate::context::Keeping;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 use gaps::missing;
@@ -90,7 +91,10 @@ const ROUNDING: f64 = 1e-6;
 fn agents(view: &View) -> CheckResult {
     let summary = view.run.summary.as_ref();
     let Some(summary) = summary.filter(|summary| !summary.agents.is_empty()) else {
-        return CheckResult::not_checked("The run had one load generator.");
+        return match view.imported() {
+            true => Missing::Generators.result(),
+            false => CheckResult::not_checked("The run had one load generator."),
+        };
     };
     let found = &summary.agent_findings;
     let with = |outcome: Outcome| {
@@ -126,7 +130,10 @@ fn agents(view: &View) -> CheckResult {
 
 fn cost(view: &View) -> CheckResult {
     let Some(cores) = view.mean(names::OBSERVER_CPU) else {
-        return CheckResult::not_checked(format!("{}.", view.why_not(names::OBSERVER_CPU)));
+        return match view.imported() {
+            true => Missing::ObserverCost.result(),
+            false => CheckResult::not_checked(format!("{}.", view.why_not(names::OBSERVER_CPU))),
+        };
     };
     let cores_of = |name| {
         view.run
@@ -177,10 +184,10 @@ fn observers(view: &View) -> CheckResult {
         .filter_map(|name| view.run.series(name))
         .max_by_key(|series| series.points.len());
     let Some(series) = samples.filter(|_| !view.imported()) else {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log's own observers are not known.".to_owned(),
-            false => format!("{}.", view.why_not("observer")),
-        });
+        return match view.imported() {
+            true => Missing::Observers.result(),
+            false => CheckResult::not_checked(format!("{}.", view.why_not("observer"))),
+        };
     };
     let failures = failures(view);
     let late = view.largest(names::OBSERVER_LATE);

@@ -16,6 +16,7 @@ use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult};
 use crate::context::RowCount;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -73,6 +74,9 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
 
 fn row_counts(view: &View) -> CheckResult {
     let counts = &view.context.row_counts;
+    if counts.is_empty() && view.imported() {
+        return Missing::Rows.result();
+    }
     if counts.is_empty() {
         return CheckResult::not_checked(
             "The rows of the workload's tables were not counted: the tables belong to another \

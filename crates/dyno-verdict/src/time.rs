@@ -16,6 +16,7 @@ use dyno_core::finding::Cause;
 use dyno_stats::{ChangePoint, ChangePoints};
 
 use crate::check::{Check, CheckResult, doubted, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -90,7 +91,10 @@ fn of_lines(view: &View, mean: f64) -> &'static str {
 
 fn length(view: &View) -> CheckResult {
     if view.length_s <= 0.0 {
-        return CheckResult::not_checked("There was no measurement.");
+        return match view.imported() {
+            true => Missing::Length.result(),
+            false => CheckResult::not_checked("There was no measurement."),
+        };
     }
     // A few milliseconds short is acceptable.
     if view.length_s < SHORTEST_S.value - 0.1 {

@@ -3,6 +3,7 @@
 use dyno_core::summary::LedgerEntry;
 
 use crate::check::{Check, CheckResult};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -20,6 +21,9 @@ const NAMED_MAX: usize = 4;
 
 fn consistency(view: &View) -> CheckResult {
     let ledger = view.summary().map_or(&[][..], |summary| &summary.ledger);
+    if ledger.is_empty() && view.imported() {
+        return Missing::Ledger.result();
+    }
     if ledger.is_empty() {
         return CheckResult::not_checked(
             "The workload keeps no ledger of acknowledged work, the comparison was turned off, or \

@@ -5,6 +5,7 @@ use dyno_core::record::{IdleSpan, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 
 use crate::check::{Check, CheckResult, graded, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -52,7 +53,10 @@ pub(super) const LAST_LOOK_S: f64 = 1.5;
 fn idle_sessions(view: &View) -> CheckResult {
     let sessions = &view.run.sessions;
     if sessions.iter().all(|session| session.state.is_none()) {
-        return CheckResult::not_checked("What each session did over time is not known.");
+        return match view.imported() {
+            true => Missing::Sessions.result(),
+            false => CheckResult::not_checked("What each session did over time is not known."),
+        };
     }
     if view.length_s <= 0.0 {
         return CheckResult::not_checked("Nothing was measured.");

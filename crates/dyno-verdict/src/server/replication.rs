@@ -3,6 +3,7 @@
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -41,7 +42,10 @@ const PAUSES: [(&str, &str); 2] = [
 ];
 
 fn flow_control(view: &View) -> CheckResult {
-    if view.imported() || view.embedded() || view.family().is_none() {
+    if view.imported() {
+        return Missing::Cluster.result();
+    }
+    if view.embedded() || view.family().is_none() {
         return CheckResult::not_checked("There is no server that could be a cluster node.");
     }
     let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
@@ -90,7 +94,10 @@ thresholds! {
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn replication(view: &View) -> CheckResult {
-    if view.imported() || view.embedded() || view.family().is_none() {
+    if view.imported() {
+        return Missing::Replication.result();
+    }
+    if view.embedded() || view.family().is_none() {
         return CheckResult::not_checked("There is no server that could be a replica or have one.");
     }
     let Some(fact) = view.run.fact(names::SERVER_REPLICATION) else {

@@ -4,6 +4,7 @@ use dyno_core::record::{EventKind, SettingChange};
 
 use super::is_servers_own;
 use crate::check::{Check, CheckResult};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -31,7 +32,10 @@ pub(super) const MOVED: Check = Check {
 fn requested(view: &View) -> CheckResult {
     let requested = &view.context.requested_settings;
     if requested.is_empty() {
-        return CheckResult::not_checked("No settings were requested.");
+        return match view.imported() {
+            true => Missing::RequestedSettings.result(),
+            false => CheckResult::not_checked("No settings were requested."),
+        };
     }
     if view.run.settings.is_empty() {
         return CheckResult::not_checked(format!("{}.", view.why_not("settings")));

@@ -6,6 +6,7 @@ mod tests;
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -61,7 +62,10 @@ impl Activity {
 }
 
 fn cycles(view: &View) -> CheckResult {
-    if view.imported() || view.family().is_none() || view.embedded() {
+    if view.imported() {
+        return Missing::Background.result();
+    }
+    if view.family().is_none() || view.embedded() {
         return CheckResult::not_checked("The server's background work was not observed.");
     }
     let rates = view.rates();

@@ -13,6 +13,7 @@ use dyno_stats::dips::Dips;
 use super::causes::{self, Explained};
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::generator::open_loop;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 use trend::{Change, Trend};
@@ -95,7 +96,10 @@ fn warm_up(view: &View) -> CheckResult {
         .as_ref()
         .map_or(all.clone(), |found| found.moving(&all));
     let Some(mean) = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0) else {
-        return CheckResult::not_checked("No rate per second was recorded.");
+        return match view.imported() && all.is_empty() {
+            true => Missing::Rates.result(),
+            false => CheckResult::not_checked("No rate per second was recorded."),
+        };
     };
     let step = Change::step(&rates).filter(Change::matters);
     if let Some(step) = step.filter(|step| step.is_beginning(rates.len())) {
