@@ -81,6 +81,7 @@ fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, String> {
         .and_then(|summary| summary.open_loop.as_ref());
     open.ok_or_else(|| match view.drive() {
         Some(_) if !view.imported() => UNFINISHED.to_owned(),
+        Some(drive) if drive.open_loop.is_some() => Missing::Whole.sentence(),
         _ => without_schedule(view),
     })
 }

@@ -3,6 +3,7 @@
 use dyno_core::db::Family;
 use dyno_core::finding::Outcome::NotChecked;
 use dyno_core::interval::Counters;
+use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::record::{RunRecord, Source};
 use dyno_core::unknown::TOTALS_UNKNOWN;
 use dyno_samples::{self as samples, values};
@@ -81,6 +82,9 @@ fn a_log_with_response_times_had_a_schedule() {
     for name in ["schedule-lag", "offered-rate", "arrivals"] {
         lacks(&run, name, Missing::OfferedRate);
     }
+    let drive = summary(&mut run).drive.as_mut().unwrap();
+    drive.open_loop = Some(OpenLoop::new(100.0, Arrivals::Poisson));
+    lacks(&run, "offered-rate", Missing::Whole);
     let own = summary(&mut run);
     (own.response, own.drive) = (None, None);
     for name in ["schedule-lag", "offered-rate", "arrivals"] {
