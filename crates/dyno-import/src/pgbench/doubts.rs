@@ -319,12 +319,16 @@ fn is_of_clients(output: &Output, processed: u64, printed_ms: f64) -> bool {
 /// is over, and each transaction counts.
 pub(super) fn is_always_busy(output: &Output) -> bool {
     let rated = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
-    let rates = output.tps_with_connecting.zip(output.tps);
-    let slow = rates.is_some_and(|(with, without)| with < without * (1.0 - TOLERANCE));
-    let connects = slow || output.reconnecting_ms.is_some();
     let failed = output.failed.is_some_and(|failed| failed > 0);
     let timed = output.duration_s.is_some_and(|s| s > 0.0);
-    timed && !rated && !connects && !failed && !output.aborted
+    timed && !rated && !connects(output) && !failed && !output.aborted
+}
+
+/// Whether clients spend much of the time to connect, perhaps for each transaction.
+pub(super) fn connects(output: &Output) -> bool {
+    let rates = output.tps_with_connecting.zip(output.tps);
+    let slow = rates.is_some_and(|(with, without)| with < without * (1.0 - TOLERANCE));
+    slow || output.reconnecting_ms.is_some()
 }
 
 /// Checks the rate against the requested duration and the count. Returns what is wrong, and the

@@ -1,6 +1,6 @@
 //! The longest transaction that a report allows.
 
-use super::doubts::LATENCY_ROUNDING_MS;
+use super::doubts::{LATENCY_ROUNDING_MS, connects};
 use super::output::Output;
 
 /// A transaction took no longer than this, in seconds; infinite if nothing in the report limits it.
@@ -12,8 +12,8 @@ pub(super) fn longest_s(output: &Output, processed: u64) -> f64 {
     // One took no longer than all together. Without another bound, runs of several clients may end
     // arbitrarily late: nothing says how long their last transactions took.
     let together_ms = count * mean_ms;
-    if output.failed.is_some_and(|failed| failed > 0) {
-        // The report has no times of failed transactions.
+    // No latency includes the time to connect or that of failed transactions.
+    if connects(output) || output.failed.is_some_and(|failed| failed > 0) {
         return together_ms / 1e3;
     }
     // A value of n is at most √(n - 1) standard deviations above their mean (Samuelson).
@@ -48,6 +48,8 @@ mod tests {
         output.longest_ms = Some(120.0);
         assert_eq!(longest_s(&output, 10_000), 0.12);
         output.failed = Some(1);
+        assert_eq!(longest_s(&output, 10_000), 50.0);
+        (output.failed, output.reconnecting_ms) = (None, Some(1.0));
         assert_eq!(longest_s(&output, 10_000), 50.0);
     }
 }
