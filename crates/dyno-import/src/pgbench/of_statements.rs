@@ -6,8 +6,8 @@ use super::scripts::short;
 
 /// Threads add to a statement's counts without a lock, so a few may be lost.
 const TOLERANCE: f64 = 0.05;
-/// Several threads may lose this share of a statement's time.
-const LOST: f64 = 0.5;
+/// The same for a script and its statements, to which several threads add without a lock.
+const UNLOCKED: f64 = 0.5;
 /// Means have three decimals; this is in milliseconds.
 const MEAN_ROUNDING: f64 = 0.001;
 /// A script with one of these does not execute each statement.
@@ -105,9 +105,12 @@ impl Own {
         })
     }
 
-    /// Very few transactions may be cut off by the end of the run.
-    fn is_longer(&self, than_ms: f64) -> bool {
-        self.sum_ms > than_ms * (1.0 + TOLERANCE) + self.rounding_ms
+    fn is_longer(&self, than_ms: f64, tolerance: f64) -> bool {
+        self.sum_ms > than_ms * (1.0 + tolerance) + self.rounding_ms
+    }
+
+    fn is_shorter(&self, than_ms: f64, tolerance: f64) -> bool {
+        self.sum_ms + self.rounding_ms < than_ms * (1.0 - tolerance)
     }
 }
 
@@ -120,7 +123,8 @@ fn of_run(output: &Output, processed: u64, tps: f64) -> Option<String> {
         // Statements of failed transactions are included: only the clients' time limits them.
         true => 1e3 * f64::from(output.clients?) / tps,
     };
-    own.is_longer(own_ms).then(|| {
+    // Very few transactions may be cut off by the end of the run.
+    own.is_longer(own_ms, TOLERANCE).then(|| {
         format!(
             "the statements of a transaction take {:.3} ms on average, but a transaction at most \
              {own_ms:.3} ms",
@@ -140,13 +144,12 @@ fn of_script(output: &Output, index: usize) -> Option<String> {
     if output.aborted || failed || unfinished {
         return None;
     }
-    let shortest_ms = match is_without_pause(output, index) {
-        true if output.threads == Some(1) => mean_ms * (1.0 - TOLERANCE),
-        true => mean_ms * LOST,
-        false => 0.0,
+    let tolerance = match output.threads {
+        Some(1) => TOLERANCE,
+        _ => UNLOCKED,
     };
-    let is_shorter = own.sum_ms + own.rounding_ms < shortest_ms;
-    (own.is_longer(mean_ms) || is_shorter).then(|| {
+    let is_shorter = is_without_pause(output, index) && own.is_shorter(mean_ms, tolerance);
+    (is_shorter || own.is_longer(mean_ms, tolerance)).then(|| {
         format!(
             "the statements of {} take {:.3} ms on average, but its transactions {mean_ms:.3} ms",
             short(&script.name),

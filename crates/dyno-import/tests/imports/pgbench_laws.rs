@@ -319,7 +319,7 @@ fn statements_take_the_time_of_their_script() {
     assert_eq!(contradictions(&one(&with_statements(2.498, 0.540))), "");
     let rare = with_statements(9.498, 25.540).replace("\\set aid random(1, 9)", "\\if :rare");
     assert_eq!(contradictions(&one(&rare)), "");
-    // Threads may lose some of the time.
+    // Threads may lose some of either time.
     let threads = with_statements(1.498, 25.540).replace("threads: 1", "threads: 4");
     assert_eq!(contradictions(&one(&threads)), "");
 }
