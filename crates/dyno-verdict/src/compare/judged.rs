@@ -228,12 +228,14 @@ fn intervals(comparison: &Comparison) -> CheckResult {
     }
     let evidence = match bare.is_empty() {
         true => format!(
-            "Each of {all} ratios has an interval, except those of maxima and medians of seconds."
+            "Each of {} has an interval, except those of maxima and medians of seconds.",
+            text::number_of(all, "ratio")
         ),
         false => format!(
-            "{} of {all} ratios have no interval: {}. Maxima and medians of seconds never have \
-             one.",
+            "{} of {} {} no interval: {}. Maxima and medians of seconds never have one.",
             bare.len(),
+            text::number_of(all, "ratio"),
+            text::verb(bare.len(), "has", "have"),
             bare.join("; ")
         ),
     };
