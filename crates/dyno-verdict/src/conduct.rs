@@ -91,10 +91,7 @@ const ROUNDING: f64 = 1e-6;
 fn agents(view: &View) -> CheckResult {
     let summary = view.run.summary.as_ref();
     let Some(summary) = summary.filter(|summary| !summary.agents.is_empty()) else {
-        return match view.imported() {
-            true => Missing::Generators.result(),
-            false => CheckResult::not_checked("The run had one load generator."),
-        };
+        return Missing::Generators.or(view, "The run had one load generator.");
     };
     let found = &summary.agent_findings;
     let with = |outcome: Outcome| {
@@ -130,10 +127,7 @@ fn agents(view: &View) -> CheckResult {
 
 fn cost(view: &View) -> CheckResult {
     let Some(cores) = view.mean(names::OBSERVER_CPU) else {
-        return match view.imported() {
-            true => Missing::ObserverCost.result(),
-            false => CheckResult::not_checked(format!("{}.", view.why_not(names::OBSERVER_CPU))),
-        };
+        return Missing::ObserverCost.or(view, format!("{}.", view.why_not(names::OBSERVER_CPU)));
     };
     let cores_of = |name| {
         view.run
@@ -184,10 +178,7 @@ fn observers(view: &View) -> CheckResult {
         .filter_map(|name| view.run.series(name))
         .max_by_key(|series| series.points.len());
     let Some(series) = samples.filter(|_| !view.imported()) else {
-        return match view.imported() {
-            true => Missing::Observers.result(),
-            false => CheckResult::not_checked(format!("{}.", view.why_not("observer"))),
-        };
+        return Missing::Observers.or(view, format!("{}.", view.why_not("observer")));
     };
     let failures = failures(view);
     let late = view.largest(names::OBSERVER_LATE);

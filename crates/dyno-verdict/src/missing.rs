@@ -1,6 +1,7 @@
 //! Why a check does not apply to an imported log.
 
 use crate::check::CheckResult;
+use crate::view::View;
 
 /// What a log does not say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +46,14 @@ impl Missing {
     /// The result of a check that needs it.
     pub(crate) fn result(self) -> CheckResult {
         CheckResult::not_checked(self.sentence())
+    }
+
+    /// The same for an imported log, and this reason for another run.
+    pub(crate) fn or(self, view: &View, reason: impl Into<String>) -> CheckResult {
+        match view.imported() {
+            true => self.result(),
+            false => CheckResult::not_checked(reason),
+        }
     }
 
     pub(crate) fn sentence(self) -> String {

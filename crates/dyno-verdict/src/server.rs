@@ -80,10 +80,7 @@ const ENDS_S: f64 = 3.0;
 
 fn build(view: &View) -> CheckResult {
     if view.family().is_none() {
-        return match view.imported() {
-            true => Missing::Server.result(),
-            false => CheckResult::not_checked("No database was used."),
-        };
+        return Missing::Server.or(view, "No database was used.");
     }
     let fact = view.run.fact(names::SERVER_VERSION).unwrap_or_default();
     let stated = view
@@ -131,11 +128,8 @@ fn build(view: &View) -> CheckResult {
 }
 
 fn connection(view: &View) -> CheckResult {
-    if view.imported() {
-        return Missing::Connection.result();
-    }
-    if view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There was no connection to check.");
+    if view.imported() || view.embedded() || view.family().is_none() {
+        return Missing::Connection.or(view, "There was no connection to check.");
     }
     let plan = view.run.head.plan.as_ref();
     let mode = plan.and_then(|plan| plan.target.as_ref()?.tls_mode());
@@ -223,11 +217,8 @@ fn declared_prepared(view: &View) -> Option<bool> {
 }
 
 fn restarts(view: &View) -> CheckResult {
-    if view.imported() && view.family().is_none() {
-        return Missing::Restart.result();
-    }
     if view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There is no server to restart.");
+        return Missing::Restart.or(view, "There is no server to restart.");
     }
     let totals = view.totals();
     let events = totals.events.saturating_add(totals.errors).max(1) as f64;

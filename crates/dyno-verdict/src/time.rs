@@ -91,10 +91,7 @@ fn of_lines(view: &View, mean: f64) -> &'static str {
 
 fn length(view: &View) -> CheckResult {
     if view.length_s <= 0.0 {
-        return match view.imported() {
-            true => Missing::Length.result(),
-            false => CheckResult::not_checked("There was no measurement."),
-        };
+        return Missing::Length.or(view, "There was no measurement.");
     }
     // A few milliseconds short is acceptable.
     if view.length_s < SHORTEST_S.value - 0.1 {

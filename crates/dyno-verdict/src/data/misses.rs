@@ -33,10 +33,7 @@ const READS_MIN: u64 = 50;
 
 fn misses(view: &View) -> CheckResult {
     if view.imported() || view.family().is_none() {
-        return match view.imported() {
-            true => Missing::Found.result(),
-            false => CheckResult::not_checked("No database was used."),
-        };
+        return Missing::Found.or(view, "No database was used.");
     }
     let totals = view.totals();
     let duplicates = duplicates(view);

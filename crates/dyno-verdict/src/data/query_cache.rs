@@ -24,10 +24,7 @@ thresholds! {
 
 fn query_cache(view: &View) -> CheckResult {
     if view.imported() || !view.mysql() {
-        return match view.imported() {
-            true => Missing::QueryCache.result(),
-            false => CheckResult::not_checked("This kind of server has no query cache."),
-        };
+        return Missing::QueryCache.or(view, "This kind of server has no query cache.");
     }
     let Some(hits) = view.mean(names::DB_STATUS_QCACHE_HITS) else {
         // The counters exist even if the cache is off.

@@ -48,12 +48,7 @@ fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
 
 fn fairness(view: &View) -> CheckResult {
     let Some(spread) = Spread::of(view) else {
-        return match view.imported() {
-            true => Missing::Fairness.result(),
-            false => {
-                CheckResult::not_checked("How the work was spread over sessions is not known.")
-            }
-        };
+        return Missing::Fairness.or(view, "How the work was spread over sessions is not known.");
     };
     if spread.sessions < 2 {
         return CheckResult::not_checked("There was only one session.");

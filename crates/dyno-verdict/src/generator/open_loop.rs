@@ -108,10 +108,7 @@ fn schedule_lag(view: &View) -> CheckResult {
         Some((response, lag, lag.mean_ms?, lag.sum_ms? / sum_ms * 100.0))
     });
     let Some((response, lag, mean_ms, mean_share)) = known else {
-        return match view.imported() {
-            true => Missing::Lag.result(),
-            false => CheckResult::not_checked("No lag or no response time was recorded."),
-        };
+        return Missing::Lag.or(view, "No lag or no response time was recorded.");
     };
     // Only events that found a free session have a lag; the others waited for a session.
     let worst = worst_percentile(lag, response);

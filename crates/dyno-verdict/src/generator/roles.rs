@@ -30,10 +30,7 @@ fn role_rates(view: &View) -> CheckResult {
         .filter_map(|role| Some((role, role.achieved_share()? * 100.0)))
         .collect();
     if paced.is_empty() {
-        return match view.imported() {
-            true => Missing::Roles.result(),
-            false => CheckResult::not_checked("No role of this workload has its own rate."),
-        };
+        return Missing::Roles.or(view, "No role of this workload has its own rate.");
     }
     let rates: Vec<String> = paced.iter().map(|(role, _)| achieved(role)).collect();
     let slow = paced.iter().any(|(_, share)| *share < ACHIEVED.value);

@@ -220,12 +220,10 @@ fn hung_sessions(view: &View, unfinished: u64) -> bool {
 
 fn samples(view: &View) -> CheckResult {
     let Some(latency) = view.latency() else {
-        return match view.imported() {
-            true => Missing::Whole.result(),
-            false => {
-                CheckResult::not_checked("A run that never finished has no overall distribution.")
-            }
-        };
+        return Missing::Whole.or(
+            view,
+            "A run that never finished has no overall distribution.",
+        );
     };
     let service = view.summary().map(|summary| &summary.service);
     let clipped = service
@@ -235,10 +233,7 @@ fn samples(view: &View) -> CheckResult {
         .max()
         .unwrap_or(0);
     if latency.count == 0 {
-        return match view.imported() {
-            true => Missing::Latencies.result(),
-            false => CheckResult::not_checked("No latency was recorded."),
-        };
+        return Missing::Latencies.or(view, "No latency was recorded.");
     }
     let share = clipped as f64 / latency.count as f64 * 100.0;
     let thin = thin(latency);

@@ -53,10 +53,7 @@ pub(super) const LAST_LOOK_S: f64 = 1.5;
 fn idle_sessions(view: &View) -> CheckResult {
     let sessions = &view.run.sessions;
     if sessions.iter().all(|session| session.state.is_none()) {
-        return match view.imported() {
-            true => Missing::Sessions.result(),
-            false => CheckResult::not_checked("What each session did over time is not known."),
-        };
+        return Missing::Sessions.or(view, "What each session did over time is not known.");
     }
     if view.length_s <= 0.0 {
         return CheckResult::not_checked("Nothing was measured.");

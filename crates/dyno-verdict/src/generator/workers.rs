@@ -48,10 +48,7 @@ thresholds! {
 fn client_cpu(view: &View) -> CheckResult {
     let own = Workers::of(view);
     if own.busiest.is_none() && own.waiting.is_none() {
-        return match view.imported() {
-            true => Missing::GeneratorCpu.result(),
-            false => CheckResult::not_checked(format!("{}.", view.why_not(names::CLIENT_WORKER))),
-        };
+        return Missing::GeneratorCpu.or(view, format!("{}.", view.why_not(names::CLIENT_WORKER)));
     }
     let (mut causes, mut evidence, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
     for fault in own.faults(view) {

@@ -42,11 +42,8 @@ const PAUSES: [(&str, &str); 2] = [
 ];
 
 fn flow_control(view: &View) -> CheckResult {
-    if view.imported() {
-        return Missing::Cluster.result();
-    }
-    if view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There is no server that could be a cluster node.");
+    if view.imported() || view.embedded() || view.family().is_none() {
+        return Missing::Cluster.or(view, "There is no server that could be a cluster node.");
     }
     let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
     let Some((what, series)) = PAUSES.iter().find(clustered) else {
@@ -94,11 +91,11 @@ thresholds! {
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn replication(view: &View) -> CheckResult {
-    if view.imported() {
-        return Missing::Replication.result();
-    }
-    if view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There is no server that could be a replica or have one.");
+    if view.imported() || view.embedded() || view.family().is_none() {
+        return Missing::Replication.or(
+            view,
+            "There is no server that could be a replica or have one.",
+        );
     }
     let Some(fact) = view.run.fact(names::SERVER_REPLICATION) else {
         return CheckResult::not_checked(format!("{}.", view.why_not(names::SERVER_REPLICATION)));

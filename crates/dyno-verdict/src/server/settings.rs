@@ -32,10 +32,7 @@ pub(super) const MOVED: Check = Check {
 fn requested(view: &View) -> CheckResult {
     let requested = &view.context.requested_settings;
     if requested.is_empty() {
-        return match view.imported() {
-            true => Missing::RequestedSettings.result(),
-            false => CheckResult::not_checked("No settings were requested."),
-        };
+        return Missing::RequestedSettings.or(view, "No settings were requested.");
     }
     if view.run.settings.is_empty() {
         return CheckResult::not_checked(format!("{}.", view.why_not("settings")));

@@ -62,11 +62,8 @@ impl Activity {
 }
 
 fn cycles(view: &View) -> CheckResult {
-    if view.imported() {
-        return Missing::Background.result();
-    }
-    if view.family().is_none() || view.embedded() {
-        return CheckResult::not_checked("The server's background work was not observed.");
+    if view.imported() || view.family().is_none() || view.embedded() {
+        return Missing::Background.or(view, "The server's background work was not observed.");
     }
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {

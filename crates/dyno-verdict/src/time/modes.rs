@@ -84,12 +84,10 @@ fn make(view: &View) -> CheckResult {
         _ => named,
     };
     if looked.is_empty() {
-        return match view.imported() {
-            true => Missing::Distribution.result(),
-            false => CheckResult::not_checked(format!(
-                "Fewer than {EVENTS_MIN} events ended: too few to detect modes."
-            )),
-        };
+        return Missing::Distribution.or(
+            view,
+            format!("Fewer than {EVENTS_MIN} events ended: too few to detect modes."),
+        );
     }
     let splits: Vec<(&Operation, Split)> = looked
         .iter()
