@@ -3,7 +3,7 @@
 //! A second *moved* if its rate is more than [`STALL_SHARE`] of the rate of the second in which the
 //! median event ended. The *level* is the median of the seconds that moved, so even a run that was
 //! stalled most of the time has a level. A second is *stalled* if its rate is at most
-//! [`STALL_SHARE`] of the level. A silence no longer than the shortest event is not a stall,
+//! [`STALL_SHARE`] of the level. A silence no longer than the events ([`Shortest`]) is not a stall,
 //! because no event ends for that long if sessions run in step. The verdict stores its stalls with
 //! the run ([`of_run`]), and the view `where_did_it_stall` of the results file reads them.
 //!
@@ -17,6 +17,7 @@ use std::fmt;
 
 use dyno_core::catalogue::names;
 use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::summary::LatencySummary;
 pub use dyno_stats::stalls::STALL_SHARE;
 pub use run_stalls::{RunStalls, of_run};
 
@@ -113,10 +114,10 @@ pub struct Span {
     pub to_s: f64,
 }
 
-/// The shortest event and the shortest statement.
+/// The shortest event and the shortest statement, apart from a few exceptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shortest {
-    /// An event, in seconds.
+    /// An event, in seconds: the mean one if most take about as long.
     pub event_s: f64,
     /// A statement, in seconds, if all statements of an event take the same time.
     pub statement_s: f64,
@@ -124,22 +125,47 @@ pub struct Shortest {
 
 impl Shortest {
     /// The shortest event in the summary of a run, else the mean, else the lowest latency of an
-    /// interval, and 0 if all are unknown.
+    /// interval, and 0 if all are unknown. Of events that take about as long as each other, the
+    /// mean: a few short ones, such as failed ones, do not show that sessions could end others.
     pub fn of(run: &RunRecord) -> Self {
         let Some(summary) = &run.summary else {
             return Self::default();
         };
         let service = Some(&summary.service).filter(|service| service.count > 0);
         let whole_ms = service.and_then(|service| service.min_ms.or(service.mean_ms));
-        let event_ms = whole_ms.or_else(|| lowest_ms(run)).unwrap_or(0.0);
-        let event_s = event_ms.max(0.0) / 1e3;
+        let shortest_ms = whole_ms.or_else(|| lowest_ms(run)).unwrap_or(0.0);
+        let shortest_s = shortest_ms.max(0.0) / 1e3;
+        let usual_ms = service.and_then(usual_ms).unwrap_or(0.0);
         let events = summary.totals.events.max(1) as f64;
         let statements = (summary.totals.queries() as f64 / events).max(1.0);
         Self {
-            event_s,
-            statement_s: event_s / statements,
+            event_s: shortest_s.max(usual_ms / 1e3),
+            statement_s: shortest_s / statements,
         }
     }
+}
+
+/// The mean event, if the faster half takes at least half of it on average.
+fn usual_ms(service: &LatencySummary) -> Option<f64> {
+    /// The slower half on average, in mean events.
+    const SLOWER: f64 = 1.5;
+    let (mean_ms, max_ms) = service.mean_ms.zip(service.max_ms)?;
+    (slower_ms(service, max_ms) <= SLOWER * mean_ms).then_some(mean_ms)
+}
+
+/// The most that the slower half of the events can take on average.
+fn slower_ms(service: &LatencySummary, max_ms: f64) -> f64 {
+    const HALF: f64 = 50.0;
+    let known = service.percentiles.iter();
+    let known = known.filter_map(|one| Some((one.percent, one.value_ms?)));
+    let mut known: Vec<(f64, f64)> = known.filter(|(percent, _)| *percent > HALF).collect();
+    known.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut before, mut sum) = (HALF, 0.0);
+    for (percent, ms) in known {
+        sum += (percent - before) * ms;
+        before = percent;
+    }
+    (sum + (100.0 - before) * max_ms) / HALF
 }
 
 /// The lowest latency of the intervals: a percentile, or a mean that another tool printed.

@@ -9,6 +9,15 @@ pub fn plural<T: PartialEq + From<u8>>(count: T) -> &'static str {
     if count == T::from(1) { "" } else { "s" }
 }
 
+/// The form of a verb for a count: the first for one, else the second.
+pub fn verb<T: PartialEq + From<u8>>(
+    count: T,
+    one: &'static str,
+    several: &'static str,
+) -> &'static str {
+    if count == T::from(1) { one } else { several }
+}
+
 /// A count with its noun, its digits not grouped: `1 event`, `1234 events`.
 pub fn number_of<T>(count: T, noun: &str) -> String
 where
@@ -107,5 +116,9 @@ mod tests {
         assert_eq!([tenths(1.52), tenths(9.97)], ["1.5", "10"]);
         assert_eq!(trim_zeros("100"), "100");
         assert_eq!([plural(0_usize), plural(1.0), plural(1.5)], ["s", "", "s"]);
+        assert_eq!(
+            [verb(1_u64, "is", "are"), verb(2, "is", "are")],
+            ["is", "are"]
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
+use dyno_core::text::{number_of, verb};
 
 use crate::coverage::{self, Coverage};
 use crate::intervals;
@@ -217,8 +218,9 @@ fn spread(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
     };
     if (all - events as f64).abs() > room {
         contradict(format!(
-            "{threads} threads with {mean:.1} events each make {all:.0}, but the report says \
-             {events}"
+            "{} with {mean:.1} events each {} {all:.0}, but the report says {events}",
+            number_of(threads, "thread"),
+            verb(threads, "makes", "make")
         ));
     }
 }
@@ -238,8 +240,11 @@ fn in_events(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)
     let rounding_ms = THREAD_S_ROUNDING * 1000.0 * f64::from(threads) / events as f64;
     if (mean_ms - avg).abs() > 0.02 + rounding_ms + TIME_TOLERANCE * mean_ms.max(avg) {
         contradict(format!(
-            "{threads} threads that spent {time_s:.1} s each in {events} events make a mean of \
-             {mean_ms:.2} ms, but the report says {avg:.2} ms"
+            "{} that spent {time_s:.1} s each in {} {} a mean of {mean_ms:.2} ms, but the report \
+             says {avg:.2} ms",
+            number_of(threads, "thread"),
+            number_of(events, "event"),
+            verb(threads, "makes", "make")
         ));
     }
 }
@@ -259,14 +264,17 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
         && total != queries.count
     {
         contradict(format!(
-            "a total of {total} statements, but {} queries",
-            queries.count
+            "a total of {}, but {} {}",
+            number_of(total, "statement"),
+            queries.count,
+            verb(queries.count, "query", "queries")
         ));
     }
     if let (Some(events), Some(transactions)) = (report.events, report.transactions)
         && events != transactions.count
     {
-        let text = format!("{events} events, but {} transactions", transactions.count);
+        let (events, commits) = (number_of(events, "event"), transactions.count);
+        let text = format!("{events}, but {}", number_of(commits, "transaction"));
         // Before version 1.0 transactions are the number of COMMITs sent.
         match report.is_old {
             true => warn(text),
@@ -283,7 +291,8 @@ fn distribution(draft: &Draft, report: &Report, contradict: &mut impl FnMut(Stri
         && count != events
     {
         contradict(format!(
-            "the histogram holds {count} events, but the report {events}"
+            "the histogram holds {}, but the report {events}",
+            number_of(count, "event")
         ));
         return;
     }

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dyno_core::text::{number_of, verb};
+
 use crate::disks;
 use crate::number;
 use crate::table::{Collected, Figure};
@@ -255,7 +257,11 @@ impl Laws {
     pub(crate) fn settle(self, collected: &mut Collected) -> Vec<(usize, String)> {
         let broken = self.broken.into_values();
         let mut warnings: Vec<(usize, String)> = broken
-            .map(|(rows, line, text)| (line, format!("{rows} rows of devices {text} are left out")))
+            .map(|(rows, line, text)| {
+                let are = verb(rows, "is", "are");
+                let rows = number_of(rows, "row");
+                (line, format!("{rows} of devices {text} {are} left out"))
+            })
             .collect();
         for (device, own) in self.queues {
             let apart = own.long.max(own.short);

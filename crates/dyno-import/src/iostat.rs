@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::catalogue::names;
 use dyno_core::record::SeriesKind::Rate;
+use dyno_core::text::number_of;
 
 use crate::align::HostLog;
 use crate::civil::{self, Moment};
@@ -248,8 +249,7 @@ impl Reader<'_> {
         match self.row.add(words, columns, line) {
             Filled::Partly => {}
             Filled::TooMany(line, has) => {
-                let text = format!("{has} words below {columns} columns; the row is skipped");
-                self.warn(line, text);
+                self.warn(line, text::other_width(has, "word", columns));
             }
             Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) if self.below == Below::Cpu => self.cpu(&words, line),
@@ -359,7 +359,8 @@ impl Reader<'_> {
 
     fn end_of_row(&mut self, why: &str) {
         if let Some((line, has)) = self.row.drop_begun() {
-            self.warn(line, format!("{why}: {has} words; it is skipped"));
+            let words = number_of(has, "word");
+            self.warn(line, format!("{why}: {words}; it is skipped"));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Limits that no run of sysbench can exceed, and the parts of a complete report.
 
 use dyno_core::record::Fact;
+use dyno_core::text::number_of;
 
 use crate::laws;
 use crate::runs;
@@ -23,8 +24,9 @@ pub(crate) fn busy(draft: &Draft, report: &Report, contradict: &mut impl FnMut(S
     let available_ms = f64::from(threads) * time_s * 1000.0;
     if threads > 0 && sum_ms > available_ms * (1.0 + TOLERANCE) && draft.rate_per_s.is_none() {
         contradict(format!(
-            "the latencies add up to {:.1} s, but {threads} threads had {:.1} s in all",
+            "the latencies add up to {:.1} s, but {} had {:.1} s in all",
             sum_ms / 1000.0,
+            number_of(threads, "thread"),
             available_ms / 1000.0
         ));
     }
@@ -57,7 +59,8 @@ pub(crate) fn little(draft: &Draft, report: &Report, contradict: &mut impl FnMut
 pub(crate) fn no_time(report: &Report, contradict: &mut impl FnMut(String)) {
     let events = report.events().filter(|events| *events > 0);
     if let (Some(events), Some(0.0)) = (events, report.total_time_s) {
-        contradict(format!("{events} events in a total time of 0 s"));
+        let events = number_of(events, "event");
+        contradict(format!("{events} in a total time of 0 s"));
     }
 }
 

@@ -7,6 +7,7 @@ use dyno_core::interval::{Counters, latency_histogram};
 use dyno_core::plan::{Arrivals, Drive, OpenLoop};
 use dyno_core::record::*;
 use dyno_core::summary::{IntervalSummary, Percentile, PrintedRates, RunSummary};
+use dyno_core::text::number_of;
 
 use crate::coverage::{self, Coverage};
 use crate::runs;
@@ -350,7 +351,10 @@ fn events(draft: &Draft) -> Vec<Event> {
         let events = report.events().unwrap_or(0);
         event(
             *at_s,
-            format!("sysbench's checkpoint: {events} events since the last one"),
+            format!(
+                "sysbench's checkpoint: {} since the last one",
+                number_of(events, "event")
+            ),
         )
     });
     let complaints = draft.complaints.iter();

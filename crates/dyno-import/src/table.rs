@@ -1,5 +1,7 @@
 //! Tables of `vmstat` and `iostat`: columns are identified by their headings.
 
+use dyno_core::text::number_of;
+
 use crate::number;
 
 /// A row that may span several lines, because a terminal or an editor wrapped it.
@@ -179,8 +181,9 @@ impl Shares {
     pub(crate) fn warning(&self) -> Option<(usize, String)> {
         let (rows, line, sum) = self.odd?;
         let text = format!(
-            "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
-             columns may be swapped or damaged, and these shares are left out"
+            "{} whose CPU shares do not make 100 % (the first makes {sum:.0} %): the columns may \
+             be swapped or damaged, and these shares are left out",
+            number_of(rows, "row")
         );
         Some((line, text))
     }

@@ -1,5 +1,7 @@
 //! Cleans the lines of a log: removes colours, carriage returns and control characters.
 
+use dyno_core::text::number_of;
+
 use crate::civil::{self, Moment};
 
 /// The number of bytes that decide whether a text without a byte order mark is UTF-16.
@@ -175,6 +177,15 @@ pub(crate) fn excerpt(text: &str) -> String {
     dyno_core::text::shortened(&dyno_core::redact::text(text.trim()), 61)
 }
 
+/// Says that a row does not fit its heading.
+pub(crate) fn other_width(has: usize, noun: &str, columns: usize) -> String {
+    format!(
+        "{} below {}; the row is skipped",
+        number_of(has, noun),
+        number_of(columns, "column")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +245,12 @@ mod tests {
         ] {
             assert_eq!(decimals_at_end(line), decimals, "{line}");
         }
+    }
+
+    #[test]
+    fn a_row_has_another_width_than_its_heading() {
+        let expected = "1 word below 3 columns; the row is skipped";
+        assert_eq!(other_width(1, "word", 3), expected);
     }
 
     #[test]

@@ -193,9 +193,7 @@ impl Reader<'_> {
             Filled::Partly if moment.is_some() => self.end_of_row("a row of too few figures"),
             Filled::Partly => {}
             Filled::TooMany(line, has) => {
-                let wants = self.columns.len();
-                let text = format!("{has} figures below {wants} columns; the row is skipped");
-                self.warn(line, text);
+                self.warn(line, text::other_width(has, "figure", self.columns.len()));
             }
             Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) => self.sample(&words, moment, line),

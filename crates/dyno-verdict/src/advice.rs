@@ -162,17 +162,17 @@ fn digests(run: &RunRecord) -> Vec<String> {
         let scans = often(one.no_index, one.count).filter(|_| examined >= ROWS_MIN);
         let scans = scans.map(|scans| {
             format!(
-                "{} of {} executions used no index (SUM_NO_INDEX_USED) and each examined {} rows \
-                 on average (SUM_ROWS_EXAMINED)",
+                "{} of {} used no index (SUM_NO_INDEX_USED) and each examined {} rows on average \
+                 (SUM_ROWS_EXAMINED)",
                 text::count(scans),
-                text::count(one.count),
+                text::counted(one.count, "execution"),
                 text::rate(examined)
             )
         });
         let tables = often(one.disk_tables, one.count).map(|tables| {
             format!(
-                "{} temporary tables went to disk (SUM_CREATED_TMP_DISK_TABLES)",
-                text::count(tables)
+                "{} went to disk (SUM_CREATED_TMP_DISK_TABLES)",
+                text::counted(tables, "temporary table")
             )
         });
         let both: Vec<String> = scans.into_iter().chain(tables).collect();

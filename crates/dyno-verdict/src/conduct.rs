@@ -13,6 +13,7 @@ use dyno_core::summary::{AgentSummary, IntervalSummary};
 
 use crate::check::{Check, CheckResult, doubted, thresholds};
 use crate::context::Keeping;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 use gaps::missing;
@@ -90,7 +91,7 @@ const ROUNDING: f64 = 1e-6;
 fn agents(view: &View) -> CheckResult {
     let summary = view.run.summary.as_ref();
     let Some(summary) = summary.filter(|summary| !summary.agents.is_empty()) else {
-        return CheckResult::not_checked("The run had one load generator.");
+        return Missing::Generators.or(view, "The run had one load generator.");
     };
     let found = &summary.agent_findings;
     let with = |outcome: Outcome| {
@@ -114,9 +115,9 @@ fn agents(view: &View) -> CheckResult {
     let bound = worst(&|agent| agent.clock.map(|clock| clock.bound_ms));
     let late = worst(&|agent| agent.late_ms);
     CheckResult::pass(format!(
-        "{} load generators: their intervals are complete and add up to their totals and the \
-         run's; clocks are known to {} ms, and the last one started {} ms late.",
-        agents.len(),
+        "{}: their intervals are complete and add up to their totals and the run's; clocks are \
+         known to {} ms, and the last one started {} ms late.",
+        text::number_of(agents.len(), "load generator"),
         bound.map_or_else(|| "an unknown number of".to_owned(), text::plain),
         late.map_or_else(|| "an unknown number of".to_owned(), text::plain),
     ))
@@ -126,7 +127,7 @@ fn agents(view: &View) -> CheckResult {
 
 fn cost(view: &View) -> CheckResult {
     let Some(cores) = view.mean(names::OBSERVER_CPU) else {
-        return CheckResult::not_checked(format!("{}.", view.why_not(names::OBSERVER_CPU)));
+        return Missing::ObserverCost.or(view, format!("{}.", view.why_not(names::OBSERVER_CPU)));
     };
     let cores_of = |name| {
         view.run
@@ -177,10 +178,7 @@ fn observers(view: &View) -> CheckResult {
         .filter_map(|name| view.run.series(name))
         .max_by_key(|series| series.points.len());
     let Some(series) = samples.filter(|_| !view.imported()) else {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log's own observers are not known.".to_owned(),
-            false => format!("{}.", view.why_not("observer")),
-        });
+        return Missing::Observers.or(view, format!("{}.", view.why_not("observer")));
     };
     let failures = failures(view);
     let late = view.largest(names::OBSERVER_LATE);
@@ -311,8 +309,8 @@ fn sums_differ(view: &View) -> Option<CheckResult> {
     };
     let result = CheckResult::doubt(
         format!(
-            "The intervals and the grace have {} events, the total has {}.{lost}",
-            text::count(sum),
+            "The intervals and the grace have {}, the total has {}.{lost}",
+            text::counted(sum, "event"),
             text::count(summary.totals.events)
         ),
         "The total was counted separately and is complete; the intervals, and what is based on \

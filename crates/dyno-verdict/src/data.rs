@@ -16,6 +16,7 @@ use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult};
 use crate::context::RowCount;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -73,6 +74,9 @@ pub fn too_few(counts: &[RowCount]) -> Vec<String> {
 
 fn row_counts(view: &View) -> CheckResult {
     let counts = &view.context.row_counts;
+    if counts.is_empty() && view.imported() {
+        return Missing::Rows.result();
+    }
     if counts.is_empty() {
         return CheckResult::not_checked(
             "The rows of the workload's tables were not counted: the tables belong to another \
@@ -89,15 +93,17 @@ fn row_counts(view: &View) -> CheckResult {
     let result = match wrong.is_empty() {
         true => CheckResult::pass(match counts.iter().find(more) {
             None => format!(
-                "{known} of {} tables were counted, and contain the loaded rows.",
-                counts.len()
+                "{known} of {} {} counted, and {} the loaded rows.",
+                text::number_of(counts.len(), "table"),
+                text::verb(known, "was", "were"),
+                text::verb(known, "contains", "contain")
             ),
             Some(larger) => format!(
-                "{known} of {} tables were counted; {} has {} rows, of which the run's options use \
-                 {}.",
-                counts.len(),
+                "{known} of {} {} counted; {} has {}, of which the run's options use {}.",
+                text::number_of(counts.len(), "table"),
+                text::verb(known, "was", "were"),
                 larger.table,
-                text::count(larger.found.unwrap_or_default()),
+                text::counted(larger.found.unwrap_or_default(), "row"),
                 text::count(larger.expected)
             ),
         }),

@@ -21,8 +21,10 @@ use dyno_core::db::ErrorKind;
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
+use dyno_core::unknown::TOTALS_UNKNOWN;
 
 use crate::check::{Check, CheckResult, graded, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -93,7 +95,10 @@ fn errors(view: &View) -> CheckResult {
         .with("errors", errors as f64, "count");
     }
     if attempts == 0 {
-        return CheckResult::not_checked("Nothing was attempted.");
+        return match view.run.not_observed(TOTALS_UNKNOWN) {
+            Some(_) => Missing::Attempts.result(),
+            None => CheckResult::not_checked("Nothing was attempted."),
+        };
     }
     if let Some(why) = view.run.not_observed("errors").filter(|_| errors == 0) {
         return CheckResult::not_checked(text::sentence(why));

@@ -21,6 +21,7 @@ use dyno_core::finding::{Cause, Outcome};
 use dyno_core::summary::AgentSummary;
 
 use crate::check::{Check, CheckResult, doubt_if, doubted, graded, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -88,6 +89,9 @@ fn ceiling(view: &View) -> CheckResult {
         );
     }
     let Some(calibration) = &view.context.calibration else {
+        if view.imported() {
+            return Missing::Ceiling.result();
+        }
         return CheckResult::not_checked(
             "There is no calibration of this script against a null target on this host.",
         );

@@ -15,6 +15,7 @@
 //! - Checks of the server's host: `src/server_host.rs`; its observer:
 //!   `crates/dyno-conduct/src/fleet/server_agent.rs`, `crates/dyno-conduct/src/fleet/observer.rs`.
 //! - Advice from counters and settings: `src/advice`, one rule each, by server.
+//! - Why a check does not apply to an imported log: `src/missing.rs`.
 //! - Parts of a scheduled load: `src/schedule.rs`. A part of a run: `src/part.rs`.
 //! - Differences between runs: `src/compare`. Tables of factors: `src/pivot.rs`.
 
@@ -29,6 +30,7 @@ mod errors;
 pub mod fitness;
 mod generator;
 mod machine;
+mod missing;
 mod part;
 mod pivot;
 mod registry;

@@ -262,8 +262,9 @@ fn kernel_log(view: &View) -> CheckResult {
     if !lines.is_empty() || kills > 0.0 {
         let killed = match kills > 0.0 {
             true => format!(
-                "The kernel killed {} processes for memory. ",
-                text::plain(kills)
+                "The kernel killed {} {} for memory. ",
+                text::plain(kills),
+                text::verb(kills, "process", "processes")
             ),
             false => String::new(),
         };

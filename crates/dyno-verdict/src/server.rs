@@ -20,6 +20,7 @@ use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 
 use crate::check::{Check, CheckResult, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -79,10 +80,7 @@ const ENDS_S: f64 = 3.0;
 
 fn build(view: &View) -> CheckResult {
     if view.family().is_none() {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log does not name the server.",
-            false => "No database was used.",
-        });
+        return Missing::Server.or(view, "No database was used.");
     }
     let fact = view.run.fact(names::SERVER_VERSION).unwrap_or_default();
     let stated = view
@@ -122,6 +120,7 @@ fn build(view: &View) -> CheckResult {
         None if name.is_empty() => {
             CheckResult::not_checked(format!("{}.", view.why_not(names::SERVER_VERSION)))
         }
+        None if view.imported() => Missing::Build.result(),
         None => CheckResult::not_checked(format!(
             "{name} does not report its kind of build; nothing indicates a debug build."
         )),
@@ -130,7 +129,7 @@ fn build(view: &View) -> CheckResult {
 
 fn connection(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There was no connection to check.");
+        return Missing::Connection.or(view, "There was no connection to check.");
     }
     let plan = view.run.head.plan.as_ref();
     let mode = plan.and_then(|plan| plan.target.as_ref()?.tls_mode());
@@ -219,7 +218,7 @@ fn declared_prepared(view: &View) -> Option<bool> {
 
 fn restarts(view: &View) -> CheckResult {
     if view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There is no server to restart.");
+        return Missing::Restart.or(view, "There is no server to restart.");
     }
     let totals = view.totals();
     let events = totals.events.saturating_add(totals.errors).max(1) as f64;

@@ -1,7 +1,7 @@
 //! Numbers as text in evidence: few digits, fitting units.
 
 use dyno_core::text::trim_zeros;
-pub(crate) use dyno_core::text::{counted, plural};
+pub(crate) use dyno_core::text::{counted, number_of, plural, verb};
 pub(crate) use dyno_core::units::human_count as count;
 
 /// Without insignificant digits: 0.02, 1.5, 12, 12000.

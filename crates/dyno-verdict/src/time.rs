@@ -16,6 +16,7 @@ use dyno_core::finding::Cause;
 use dyno_stats::{ChangePoint, ChangePoints};
 
 use crate::check::{Check, CheckResult, doubted, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -90,7 +91,7 @@ fn of_lines(view: &View, mean: f64) -> &'static str {
 
 fn length(view: &View) -> CheckResult {
     if view.length_s <= 0.0 {
-        return CheckResult::not_checked("There was no measurement.");
+        return Missing::Length.or(view, "There was no measurement.");
     }
     // A few milliseconds short is acceptable.
     if view.length_s < SHORTEST_S.value - 0.1 {
@@ -106,7 +107,7 @@ fn length(view: &View) -> CheckResult {
     }
     let rates = view.rates();
     if (rates.len() as f64) < LENGTH_BINS.value {
-        return CheckResult::not_checked(format!("{} are too few.", view.whole(rates.len())));
+        return CheckResult::not_checked(format!("{} too few.", view.whole_are(rates.len())));
     }
     let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0);
     let bounds = dyno_stats::intervals::mean_interval_correlated(&rates, 0.95);

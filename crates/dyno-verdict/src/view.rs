@@ -193,6 +193,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The same with a verb: `1 whole second is`, `3 whole seconds are`.
+    pub(crate) fn whole_are(&self, bins: usize) -> String {
+        format!(
+            "{} {}",
+            self.whole(bins),
+            crate::text::verb(bins, "is", "are")
+        )
+    }
+
     pub(crate) fn stalls(&self) -> Result<Stalls, TooLittle> {
         dyno_analysis::stalls::of_bins(&self.bins, &self.run.events, Shortest::of(self.run))
     }

@@ -195,3 +195,22 @@ fn seconds_in_which_no_long_event_ends_are_not_stalls() {
         }]
     );
 }
+
+#[test]
+fn a_few_short_events_do_not_show_that_all_are_short() {
+    let of = |percent, value_ms| dyno_core::summary::Percentile {
+        percent,
+        value_ms: Some(value_ms),
+    };
+    let service = |p95_ms: f64, max_ms| LatencySummary {
+        mean_ms: Some(1000.0),
+        max_ms,
+        percentiles: vec![of(95.0, p95_ms), of(50.0, 900.0)],
+        ..LatencySummary::default()
+    };
+    assert_eq!(usual_ms(&service(1200.0, Some(1500.0))), Some(1000.0));
+    // The slower half takes 90 % of 1400 ms and 10 % of the maximum, at most.
+    assert_eq!(usual_ms(&service(1400.0, Some(2300.0))), Some(1000.0));
+    assert_eq!(usual_ms(&service(1400.0, Some(2500.0))), None);
+    assert_eq!(usual_ms(&service(1200.0, None)), None);
+}

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use dyno_core::text::{number_of, verb};
+
 use super::log::{Draft, Said, Stage};
 
 /// What a contradiction leaves out.
@@ -46,8 +48,8 @@ pub(super) fn said(draft: &Draft) -> Vec<(Option<usize>, String)> {
     }
     if let Some(first) = draft.errors.first() {
         let text = format!(
-            "{} transactions failed, {} of them in the test; the first: {}",
-            draft.errors.len(),
+            "{} failed, {} of them in the test; the first: {}",
+            number_of(draft.errors.len(), "transaction"),
             errors(draft),
             first.text
         );
@@ -106,10 +108,9 @@ fn users(all: &[Said], fits: impl Fn(&Said) -> bool) -> Users {
 
 impl Users {
     fn describe(&self, of: Option<u32>) -> String {
-        match (self.0, of) {
-            (count, Some(all)) => format!("{count} of {all} virtual users"),
-            (1, None) => "1 virtual user".to_owned(),
-            (count, None) => format!("{count} virtual users"),
+        match of {
+            Some(all) => format!("{} of {}", self.0, number_of(all, "virtual user")),
+            None => number_of(self.0, "virtual user"),
         }
     }
 }
@@ -142,11 +143,13 @@ pub(super) fn contradictions(
         return all;
     };
     if orders > tpm {
-        let text = format!("{orders} new orders of {tpm} transactions per minute");
+        let orders = number_of(orders, "new order");
+        let text = format!("{orders} of {tpm} transactions per minute");
         all.push((Leaves::Result, text));
     } else if tpm >= TPM_IDLE && (orders as f64) < ORDERS_MIN * tpm as f64 {
         let text = format!(
-            "{orders} new orders of {tpm} transactions per minute, but TPROC-C has 10 in 23"
+            "{} of {tpm} transactions per minute, but TPROC-C has 10 in 23",
+            number_of(orders, "new order")
         );
         all.push((Leaves::Result, text));
     }
@@ -182,7 +185,11 @@ fn running(draft: &Draft) -> Option<String> {
     let complete = all > 1 && (1..=all).all(has);
     let fits = [all, all + 1].contains(&(users as usize + 1));
     (complete && !fits).then(|| {
-        format!("{users} virtual users were configured, but {all} ran, of which one measures")
+        format!(
+            "{} {} configured, but {all} ran, of which one measures",
+            number_of(users, "virtual user"),
+            verb(users, "was", "were")
+        )
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::text::{number_of, verb};
+
 use crate::laws::{Precision, Spread};
 use crate::number;
 
@@ -47,8 +49,11 @@ impl Procedure {
         let known = self.avg > 0.0 && self.total > 0.0;
         (known && (made - self.total).abs() > room).then(|| {
             format!(
-                "{} calls of {} ms are not {} ms",
-                self.calls, self.avg, self.total
+                "{} of {} ms {} not {} ms",
+                number_of(self.calls, "call"),
+                self.avg,
+                verb(self.calls, "is", "are"),
+                self.total
             )
         })
     }
@@ -277,8 +282,9 @@ impl Reader {
                 && own.calls == calls.saturating_mul(2)
             {
                 said.push(format!(
-                    "{}: the summary has {} calls, all virtual users {calls}; the latter is used",
-                    own.name, own.calls
+                    "{}: the summary has {}, all virtual users {calls}; the latter is used",
+                    own.name,
+                    number_of(own.calls, "call")
                 ));
                 (own.calls, own.total) = (*calls, own.total / 2.0);
             }
@@ -289,8 +295,8 @@ impl Reader {
             let others = others.filter(|(_, calls)| *calls != own.calls);
             let parts = others.map(|(_, calls)| {
                 format!(
-                    "the summary has {} calls, all virtual users {calls}",
-                    own.calls
+                    "the summary has {}, all virtual users {calls}",
+                    number_of(own.calls, "call")
                 )
             });
             if let Some(why) = own.miscounted().or(parts) {

@@ -1,10 +1,13 @@
 //! Inconsistencies in pgbench's output.
 
+use dyno_core::text::{number_of, verb};
+
+use super::longest::longest_s;
 use super::of_lines::{self, LINE_S};
 use super::output::Output;
 use super::record::{throttled, times};
 use super::sums::Sums;
-use super::{counts, of_scripts};
+use super::{counts, of_scripts, of_statements};
 use crate::conservation;
 use crate::laws::{self, Precision, Spread};
 
@@ -65,8 +68,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let skipped = output.points.iter().filter_map(|point| point.skipped);
         let skipped = skipped.fold(0_u64, u64::saturating_add);
         if skipped > 0 {
-            let text = format!("{skipped} transactions were skipped because they were too late");
-            said.push((Some(output.line), text));
+            said.push((Some(output.line), too_late(skipped)));
         }
     }
     let complaints = output.complaints.iter();
@@ -93,15 +95,24 @@ pub(super) fn of_sums(output: &Output, sums: &Sums) -> Vec<(Option<usize>, Strin
     }
     let left_out = sums.left_out().map(|left_out| {
         format!(
-            "{left_out} transactions of the first and the last interval are left out: it is \
-             unknown how much of these intervals the run covers"
+            "{} of the first and the last interval {} left out: it is unknown how much of these \
+             intervals the run covers",
+            number_of(left_out, "transaction"),
+            verb(left_out, "is", "are")
         )
     });
     let skipped = Some(sums.skipped()).filter(|skipped| *skipped > 0);
-    let skipped = skipped
-        .map(|skipped| format!("{skipped} transactions were skipped because they were too late"));
-    let all = left_out.into_iter().chain(skipped);
+    let all = left_out.into_iter().chain(skipped.map(too_late));
     all.map(|text| (None, text)).collect()
+}
+
+fn too_late(skipped: u64) -> String {
+    format!(
+        "{} {} skipped because {} too late",
+        number_of(skipped, "transaction"),
+        verb(skipped, "was", "were"),
+        verb(skipped, "it was", "they were")
+    )
 }
 
 /// Figures of one output that cannot all be true. A latency or a figure of a script or statement
@@ -111,9 +122,8 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
     let mut wrong_mean = Vec::new();
     if let (Some(processed), Some(printed)) = (output.processed, output.tps) {
         if processed > 0 && printed <= 0.0 {
-            all.push(format!(
-                "{processed} transactions, but {printed} per second"
-            ));
+            let processed = number_of(processed, "transaction");
+            all.push(format!("{processed}, but {printed} per second"));
         }
         let (wrong_rate, tps) = rate(output, processed, printed);
         all.extend(wrong_rate);
@@ -123,18 +133,15 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
         all.extend(of_lines::counts(output, processed, tps));
         all.extend(of_lines::leave_out_latencies(output, started));
         all.extend(counts::contradictions(output, processed));
-        if wrong_mean.is_empty() {
+        let knows_mean = wrong_mean.is_empty();
+        if knows_mean {
             wrong_mean.extend(of_lines::mean(output, started, processed));
-            let long = counts::long_statements(output, processed, tps);
-            if long.is_some() {
-                output.statements.clear();
-            }
-            all.extend(long);
         }
         let wrong_lag = of_lines::lag(output, started, processed);
         output.lag_in_doubt = wrong_lag.is_some();
         all.extend(wrong_lag);
         all.extend(of_scripts::leave_out(output, processed, tps));
+        all.extend(of_statements::leave_out(output, processed, tps, knows_mean));
     }
     let wrong_lag = lag(output);
     output.lag_in_doubt |= wrong_lag.is_some();
@@ -154,8 +161,11 @@ fn more_than_asked(output: &Output) -> Option<String> {
     let asked = each.saturating_mul(u64::from(clients));
     (processed > asked).then(|| {
         format!(
-            "{processed} transactions were processed, but {clients} clients with {each} each make \
-             {asked}"
+            "{} {} processed, but {} with {each} each {} {asked}",
+            number_of(processed, "transaction"),
+            verb(processed, "was", "were"),
+            number_of(clients, "client"),
+            verb(clients, "makes", "make")
         )
     })
 }
@@ -171,7 +181,11 @@ fn failed_share(output: &Output) -> Option<String> {
     let most = share(all);
     let least = share(all.saturating_add(output.skipped.unwrap_or(0)));
     (percent < least - ROUNDING || percent > most + ROUNDING).then(|| {
-        format!("{failed} failed transactions of {all} are {most:.3} %, but it says {percent:.3} %")
+        format!(
+            "{} of {all} {} {most:.3} %, but it says {percent:.3} %",
+            number_of(failed, "failed transaction"),
+            verb(failed, "is", "are")
+        )
     })
 }
 
@@ -305,12 +319,16 @@ fn is_of_clients(output: &Output, processed: u64, printed_ms: f64) -> bool {
 /// is over, and each transaction counts.
 pub(super) fn is_always_busy(output: &Output) -> bool {
     let rated = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
-    let rates = output.tps_with_connecting.zip(output.tps);
-    let slow = rates.is_some_and(|(with, without)| with < without * (1.0 - TOLERANCE));
-    let connects = slow || output.reconnecting_ms.is_some();
     let failed = output.failed.is_some_and(|failed| failed > 0);
     let timed = output.duration_s.is_some_and(|s| s > 0.0);
-    timed && !rated && !connects && !failed && !output.aborted
+    timed && !rated && !connects(output) && !failed && !output.aborted
+}
+
+/// Whether clients spend much of the time to connect, perhaps for each transaction.
+pub(super) fn connects(output: &Output) -> bool {
+    let rates = output.tps_with_connecting.zip(output.tps);
+    let slow = rates.is_some_and(|(with, without)| with < without * (1.0 - TOLERANCE));
+    slow || output.reconnecting_ms.is_some()
 }
 
 /// Checks the rate against the requested duration and the count. Returns what is wrong, and the
@@ -351,15 +369,15 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<(String, f64)> {
         false => TOLERANCE * stated_s + SHORTER_S.min(stated_s / 2.0),
     };
     let short = made_s < stated_s - connecting_s - early_s;
-    // Transactions in progress at the end took no longer than all transactions together.
-    let latencies_s = output
-        .latency_ms
-        .map_or(f64::INFINITY, |ms| processed as f64 * ms / 1e3);
-    let long = made_s > stated_s * (1.0 + TOLERANCE) + latencies_s + SHORTER_S;
+    // A run ends late by the transactions that are in progress when its time is over.
+    let late_s = longest_s(output, processed) + SHORTER_S;
+    let long = made_s > stated_s * (1.0 + TOLERANCE) + late_s;
     (short || long).then(|| {
         let text = format!(
-            "{processed} transactions at {rate:.1} per second take {made_s:.1} s, but the report's \
-             duration is {stated_s:.1} s"
+            "{} at {rate:.1} per second {} {made_s:.1} s, but the report's duration is \
+             {stated_s:.1} s",
+            number_of(processed, "transaction"),
+            verb(processed, "takes", "take")
         );
         (text, processed as f64 / stated_s)
     })
@@ -379,8 +397,9 @@ fn parts(output: &Output, processed: u64) -> Vec<String> {
     let scripts = scripts.filter_map(|script| script.transactions);
     let sum = scripts.fold(0_u64, u64::saturating_add);
     if sum > most {
+        let sum = number_of(sum, "transaction");
         all.push(format!(
-            "the scripts have {sum} transactions, but all together are {processed}"
+            "the scripts have {sum}, but all together are {processed}"
         ));
     }
     all

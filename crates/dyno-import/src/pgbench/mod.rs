@@ -4,8 +4,10 @@ mod counts;
 mod doubts;
 mod figures;
 mod gaps;
+mod longest;
 mod of_lines;
 mod of_scripts;
+mod of_statements;
 mod output;
 mod record;
 mod report;
@@ -152,15 +154,20 @@ fn add(
     warnings: &mut Vec<Warning>,
 ) {
     if read.odd > 0 {
-        let text = format!(
-            "{} lines are not transactions and are skipped; this is the first",
-            read.odd
-        );
+        let text = match read.odd {
+            1 => "this line is not a transaction and is skipped".to_owned(),
+            odd => {
+                format!("{odd} lines are not transactions and are skipped; this is the first")
+            }
+        };
         warnings.push(Warning::new(log.name, Some(read.first_odd), text));
     }
     let repeated = read.read_once();
     if repeated > 0 {
-        let text = format!("{repeated} lines occur twice; each is read once");
+        let text = match repeated {
+            1 => "1 line occurs twice; it is read once".to_owned(),
+            several => format!("{several} lines occur twice; each is read once"),
+        };
         warnings.push(Warning::new(log.name, None, text));
     }
     let stem = stem(log.name);

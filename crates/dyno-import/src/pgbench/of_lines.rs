@@ -1,5 +1,7 @@
 //! Compares the lines of progress with the report of the same run.
 
+use dyno_core::text::{number_of, verb};
+
 use super::counts;
 use super::output::{Output, Point};
 use super::record::times;
@@ -16,28 +18,29 @@ const HELD: f64 = 0.5;
 /// Counts of the lines that the report contradicts.
 pub(super) fn counts(output: &Output, processed: u64, tps: f64) -> Vec<String> {
     type Pick = fn(&Point) -> Option<u64>;
-    let kinds: [(&str, Pick, Option<u64>); 4] = [
-        (
-            "skipped transactions",
-            |point| point.skipped,
-            output.skipped,
-        ),
-        ("failed transactions", |point| point.failed, output.failed),
-        (
-            "retried transactions",
-            |point| point.retried,
-            output.retried,
-        ),
-        ("retries", |point| point.retries, output.retries),
+    let kinds: [(&str, Pick, Option<u64>); 3] = [
+        ("skipped transaction", |point| point.skipped, output.skipped),
+        ("failed transaction", |point| point.failed, output.failed),
+        ("retried transaction", |point| point.retried, output.retried),
     ];
-    let wrong = |(what, pick, all): (&str, Pick, Option<u64>)| {
+    let more = |pick: Pick, all: Option<u64>| {
         let sum = sum(output, pick)?;
-        let all = all.filter(|all| sum > *all)?;
+        Some((sum, all.filter(|all| sum > *all)?))
+    };
+    let wrong = |(what, pick, all): (&str, Pick, Option<u64>)| {
+        let (sum, all) = more(pick, all)?;
+        let sum = number_of(sum, what);
         Some(format!(
-            "the lines of progress have {sum} {what}, but the report says {all}"
+            "the lines of progress have {sum}, but the report says {all}"
         ))
     };
     let mut found: Vec<String> = kinds.into_iter().filter_map(wrong).collect();
+    found.extend(
+        more(|point| point.retries, output.retries).map(|(sum, all)| {
+            let noun = verb(sum, "retry", "retries");
+            format!("the lines of progress have {sum} {noun}, but the report says {all}")
+        }),
+    );
     found.extend(skipped_later(output, processed, tps));
     found
 }
@@ -70,7 +73,8 @@ fn skipped_later(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let due_per_s = counts::most(output, processed) as f64 / time_s;
     let later = due_per_s * (rest_s + LINE_S + busy_s);
     (all as f64 > held as f64 + later + 1.0).then(|| {
-        format!("the lines of progress have {held} skipped transactions, but the report says {all}")
+        let held = number_of(held, "skipped transaction");
+        format!("the lines of progress have {held}, but the report says {all}")
     })
 }
 

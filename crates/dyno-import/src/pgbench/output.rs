@@ -34,6 +34,12 @@ pub(super) struct Script {
     pub(super) latency_ms: Option<f64>,
     pub(super) stddev_ms: Option<f64>,
     pub(super) skipped: Option<u64>,
+    pub(super) failed: Option<u64>,
+    /// Their shares of the script's transactions in percent.
+    pub(super) skipped_percent: Option<f64>,
+    pub(super) failed_percent: Option<f64>,
+    /// The share of all transactions in percent that its weight asks for.
+    pub(super) target_percent: Option<f64>,
     /// A count and its share of all transactions in percent, from the same line.
     pub(super) share: Option<(u64, f64)>,
 }
@@ -41,6 +47,8 @@ pub(super) struct Script {
 /// The mean latency of one statement (`--report-per-command`).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Statement {
+    /// The number of its script; 0 if the report names no script.
+    pub(super) script: usize,
     pub(super) mean_ms: f64,
     /// Failures, then retries, if printed.
     pub(super) counts: Vec<u64>,
@@ -71,6 +79,8 @@ pub(super) struct Output {
     /// Their share of all transactions in percent, as printed.
     pub(super) failed_percent: Option<f64>,
     pub(super) skipped: Option<u64>,
+    /// Their share of all transactions in percent, as printed.
+    pub(super) skipped_percent: Option<f64>,
     pub(super) retried: Option<u64>,
     pub(super) retries: Option<u64>,
     /// Failures of each kind (`--failures-detailed`).
@@ -85,6 +95,8 @@ pub(super) struct Output {
     /// Whether the mean includes failed transactions.
     pub(super) latency_with_failures: bool,
     pub(super) stddev_ms: Option<f64>,
+    /// The longest transaction in a log of all of them.
+    pub(super) longest_ms: Option<f64>,
     /// Mean and maximum.
     pub(super) lag_ms: Option<(f64, f64)>,
     /// Whether other figures contradict the lag.
@@ -367,7 +379,11 @@ impl Reader<'_> {
             }
             let statement = in_statements.then(|| statement(bare)).flatten();
             if let Some(statement) = statement {
-                run.statements.push(statement);
+                let script = run.scripts.len();
+                run.statements.push(Statement {
+                    script,
+                    ..statement
+                });
                 return true;
             }
             self.in_statements = in_statements && !bare.starts_with("SQL script ");
@@ -430,17 +446,22 @@ fn time(word: &str) -> Option<f64> {
 
 /// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
 fn statement(bare: &str) -> Option<Statement> {
+    /// The width of a count with a blank before it.
+    const WIDE: usize = 11;
+    // A statement may begin with a digit. From version 18 on, a single blank is before it.
+    let is_count =
+        |rest: &str, behind: &str| behind.starts_with(' ') && rest.len() - behind.len() >= WIDE;
     let (mean_ms, mut rest) = number::leading(bare)?;
     let mut counts = Vec::new();
-    // A statement may begin with a digit, but counts have wide spacing.
-    while let Some((count, behind)) = number::leading_count(rest)
-        .filter(|(_, behind)| behind.starts_with("  ") && rest.starts_with("  "))
+    while let Some((count, behind)) =
+        number::leading_count(rest).filter(|(_, behind)| is_count(rest, behind))
     {
         counts.push(count);
         rest = behind;
     }
     let text = rest.trim();
     (!text.is_empty() && mean_ms >= 0.0).then(|| Statement {
+        script: 0,
         mean_ms,
         counts,
         text: text.to_owned(),

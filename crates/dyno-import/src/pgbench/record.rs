@@ -29,11 +29,11 @@ const EPOCH_S: f64 = 1e9;
 pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
     let mut output = parts.output.unwrap_or_default();
     let logged = parts.logged;
-    let alone = logged.as_ref().filter(|_| output.file.is_empty());
-    let file = alone.map_or(&output.file, |log| &log.file).clone();
+    let file = file(&output, logged.as_ref()).to_owned();
     output.complete();
     let mut said = doubts::said(&output);
     let usable = Usable::of(logged.as_ref(), &output, &mut said);
+    output.longest_ms = usable.longest_ms(&output);
     let (single, sums) = (usable.single, usable.sums);
     let of_sums = sums.start_s().filter(|_| output.points.is_empty());
     let started = started(&output, single.as_ref(), options).or(of_sums);
@@ -113,6 +113,14 @@ fn started(output: &Output, single: Option<&Single>, options: &Options) -> Optio
     });
     let before = output.moment_before.map(|m| m.unix_s(options.utc_offset_s));
     stamped.or(single.map(Single::started_unix_s)).or(before)
+}
+
+/// The file that contains the run, or its log without an output.
+fn file<'a>(output: &'a Output, logged: Option<&'a Logged>) -> &'a str {
+    match logged {
+        Some(log) if output.file.is_empty() => &log.file,
+        _ => &output.file,
+    }
 }
 
 /// The hash that identifies the run.

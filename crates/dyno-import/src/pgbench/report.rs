@@ -99,8 +99,7 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
 
 /// Counts with their share of all transactions: `6 (3.175%)`.
 fn shared(run: &mut Output, label: &str, value: &str) -> bool {
-    let count = number::leading_count(value).map(|(count, _)| count);
-    let percent = percent(value);
+    let (count, percent) = with_percent(value);
     let share = |what: &'static str| Some((what, count?, percent?));
     match label {
         "number of failed transactions" => (run.failed, run.failed_percent) = (count, percent),
@@ -108,8 +107,7 @@ fn shared(run: &mut Output, label: &str, value: &str) -> bool {
             run.failed_by_kind.extend(count);
         }
         "number of transactions skipped" => {
-            run.skipped = count;
-            run.shares.extend(share("skipped"));
+            (run.skipped, run.skipped_percent) = (count, percent);
         }
         "number of transactions retried" => {
             run.retried = count;
@@ -118,6 +116,12 @@ fn shared(run: &mut Output, label: &str, value: &str) -> bool {
         _ => return false,
     }
     true
+}
+
+/// A count, and its share in percent.
+fn with_percent(value: &str) -> (Option<u64>, Option<f64>) {
+    let count = number::leading_count(value).map(|(count, _)| count);
+    (count, percent(value))
 }
 
 /// The percentage in brackets.
@@ -171,8 +175,12 @@ pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
         // From version 18 on the line before it counts failed and skipped ones, too.
         script.transactions = number::leading_count(count).map(|(count, _)| count);
         script.tps = figure("tps = ").or(script.tps);
-    } else if let Some(count) = rest.strip_prefix("number of transactions skipped: ") {
-        script.skipped = number::leading_count(count).map(|(count, _)| count);
+    } else if let Some(value) = rest.strip_prefix("number of transactions skipped: ") {
+        (script.skipped, script.skipped_percent) = with_percent(value);
+    } else if let Some(value) = rest.strip_prefix("number of failed transactions: ") {
+        (script.failed, script.failed_percent) = with_percent(value);
+    } else if rest.starts_with("weight: ") {
+        script.target_percent = figure("(targets ");
     } else if rest.starts_with("latency average") {
         script.latency_ms = figure("= ");
     } else if rest.starts_with("latency stddev") {

@@ -6,6 +6,7 @@ use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::interval::{Counters, Latencies, OperationCounters};
 use dyno_core::record::Operation;
 use dyno_core::summary::*;
+use dyno_core::text::number_of;
 
 use super::output::Output;
 use super::record::throttled;
@@ -112,6 +113,14 @@ impl<'a> Single<'a> {
     /// From the first transaction's start to the last one's end.
     pub(super) fn length_s(&self) -> f64 {
         (self.end_us - self.start_us) as f64 / US_PER_S
+    }
+
+    /// The longest transaction, if the log has exactly this many.
+    pub(super) fn longest_ms(&self, processed: u64) -> Option<f64> {
+        let is_all = self.is_whole && self.done().count() as u64 == processed;
+        let longest_us = self.done().map(|one| one.latency_us).max();
+        let longest_us = longest_us.filter(|_| is_all && self.untimed().is_none())?;
+        Some(longest_us as f64 / 1e3)
     }
 
     fn done(&self) -> impl Iterator<Item = &&'a Transaction> {
@@ -385,8 +394,9 @@ fn is_whole(
     };
     if done > processed {
         foreign.push(format!(
-            "the transaction log contains {done} transactions, more than the {processed} of the \
-             report: it is of another run"
+            "the transaction log contains {}, more than the {processed} of the report: it is of \
+             another run",
+            number_of(done, "transaction")
         ));
         return false;
     }

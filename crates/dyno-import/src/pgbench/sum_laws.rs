@@ -1,5 +1,7 @@
 //! Checks a log of sums (`--aggregate-interval`) for contradictions.
 
+use dyno_core::text::number_of;
+
 use super::counts;
 use super::output::Output;
 use super::transactions::Sum;
@@ -104,15 +106,15 @@ fn report(sums: &[Sum], output: &Output) -> Option<String> {
     let count = total(sums, |sum| sum.count);
     let most = counts::most(output, processed);
     if count > most {
+        let count = number_of(count, "transaction");
         return Some(format!(
-            "the log has {count} transactions, more than the {most} of the report"
+            "the log has {count}, more than the {most} of the report"
         ));
     }
     let skipped = total(sums, |sum| sum.skipped.unwrap_or(0));
     if let Some(printed) = output.skipped.filter(|printed| skipped > *printed) {
-        return Some(format!(
-            "the log has {skipped} skipped transactions, but the report {printed}"
-        ));
+        let skipped = number_of(skipped, "skipped transaction");
+        return Some(format!("the log has {skipped}, but the report {printed}"));
     }
     let lags = sums.iter().filter_map(|sum| sum.lag_more);
     let lag_ms = lags.fold(0.0, |most: f64, [.., max]| most.max(max)) / 1e3;

@@ -87,6 +87,12 @@ impl Sums {
         (all.count > 0).then_some(all)
     }
 
+    /// The longest transaction, if the log has exactly this many.
+    pub(super) fn longest_ms(&self, processed: u64) -> Option<f64> {
+        let all = self.all(false).filter(|all| all.count == processed)?;
+        Some(all.max_us / US_PER_MS)
+    }
+
     /// Intervals, without the first and the last: the run covers an unknown part of them.
     pub(super) fn intervals(&self, output: &Output) -> Vec<IntervalSummary> {
         let (Some(step), Some(start)) = (self.step(), self.start_s()) else {

@@ -48,4 +48,12 @@ impl<'a> Usable<'a> {
             contradictions,
         }
     }
+
+    /// The longest transaction of a log with exactly those of the report.
+    pub(super) fn longest_ms(&self, output: &Output) -> Option<f64> {
+        let processed = output.processed?;
+        let single = self.single.as_ref();
+        let of_single = single.and_then(|single| single.longest_ms(processed));
+        of_single.or_else(|| self.sums.longest_ms(processed))
+    }
 }

@@ -2,6 +2,7 @@
 //! heading, and JSON objects. They are among other output and may have decimal commas, so each
 //! line is split here, not by a CSV reader.
 
+use dyno_core::text::number_of;
 use serde_json::Value;
 
 use super::model::{Point, PrintedPercentile};
@@ -110,7 +111,8 @@ impl Heading {
         }
         if fields.len() != self.columns.len() {
             let (has, wants) = (fields.len(), self.columns.len());
-            return Some(Err(format!("{has} fields below a heading of {wants}")));
+            let has = number_of(has, "field");
+            return Some(Err(format!("{has} below a heading of {wants}")));
         }
         Some(self.point(&fields, number))
     }

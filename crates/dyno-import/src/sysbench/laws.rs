@@ -2,6 +2,7 @@
 //! Figures that break one are left out.
 
 use dyno_core::catalogue::names;
+use dyno_core::text::{number_of, verb};
 
 use crate::consistency::{self, TIME_TOLERANCE};
 use crate::laws::{Precision, Spread, Statistic};
@@ -308,8 +309,9 @@ fn events_of_threads(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let most = (mean + MEAN_ROUNDING) * (threads - 1.0).sqrt();
     if stddev > most + ROUNDING {
         let text = format!(
-            "the events of {threads} threads deviate by {stddev:.2}, but with a mean of {mean:.1} \
-             by at most {most:.1}"
+            "the events of {} deviate by {stddev:.2}, but with a mean of {mean:.1} by at most \
+             {most:.1}",
+            number_of(threads, "thread")
         );
         found.push(Broken::new(&text, &[Figure::Events]));
     }
@@ -331,8 +333,9 @@ fn times_of_threads(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     }
     if stddev_s > most_s + ROUNDING {
         let text = format!(
-            "the times of {threads} threads in events deviate by {stddev_s:.2} s, but with a mean \
-             of {mean_s:.1} s by at most {most_s:.2} s"
+            "the times of {} in events deviate by {stddev_s:.2} s, but with a mean of {mean_s:.1} \
+             s by at most {most_s:.2} s",
+            number_of(threads, "thread")
         );
         found.push(Broken::new(&text, &[Figure::Times]));
     }
@@ -401,9 +404,10 @@ fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
         let made = events as f64 * block / MIB;
         if is_other(made, printed, block) {
             let text = format!(
-                "{events} operations of {:.2} KiB make {made:.2} MiB, but the report says \
-                 {printed:.2}",
-                block / 1024.0
+                "{} of {:.2} KiB {} {made:.2} MiB, but the report says {printed:.2}",
+                number_of(events, "operation"),
+                block / 1024.0,
+                verb(events, "makes", "make")
             );
             found.push(Broken::new(&text, &[]));
         }

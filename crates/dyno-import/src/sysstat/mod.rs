@@ -145,11 +145,8 @@ impl Reader<'_> {
         }
         let seconds = self.seconds(time_s);
         if words.len() != self.columns.len() {
-            let (has, wants) = (words.len(), self.columns.len());
-            self.warn(
-                line,
-                format!("{has} words below {wants} columns; the row is skipped"),
-            );
+            let width = self.columns.len();
+            self.warn(line, text::other_width(words.len(), "word", width));
             return;
         }
         let own = |place: &usize| Some(*place) != self.name;

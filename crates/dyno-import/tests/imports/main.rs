@@ -24,6 +24,7 @@ mod contradictions;
 mod fio_doubts;
 mod forms;
 mod logs;
+mod long_events;
 mod mutations;
 mod odd_logs;
 mod options;

@@ -458,34 +458,3 @@ fn times_of_zero_are_left_out_of_latencies() {
         1
     );
 }
-
-/// Three busy intervals and an idle one in turn, without a report, with this latency.
-fn waves(tool: Tool, busy_ms: f64) -> String {
-    let line = |second: u32| {
-        let (tps, ms) = match second % 4 {
-            1 => (0.0, 0.0),
-            _ => (64.0, busy_ms),
-        };
-        match tool {
-            Tool::Pgbench => {
-                format!("progress: {second}.0 s, {tps:.1} tps, lat {ms:.3} ms stddev 0.000\n")
-            }
-            _ => format!(
-                "[ {second}s ] thds: 64 tps: {tps:.2} qps: {tps:.2} (r/w/o: {tps:.2}/0.00/0.00) \
-                 lat (ms,95%): {ms:.2} err/s: 0.00 reconn/s: 0.00\n"
-            ),
-        }
-    };
-    (1..=30).map(line).collect()
-}
-
-#[test]
-fn events_longer_than_intervals_are_no_stalls_in_a_cut_log() {
-    for tool in [Tool::Sysbench, Tool::Pgbench] {
-        let stalls = |busy_ms: f64| {
-            let run = one(tool, &waves(tool, busy_ms));
-            dyno_analysis::stalls::of_run(&run).unwrap().stalls.len()
-        };
-        assert_eq!((stalls(1304.21), stalls(104.21)), (0, 8));
-    }
-}

@@ -279,3 +279,135 @@ fn scripts_have_parts_of_the_whole() {
     let run = changed(&idle, ("= 2.500", "= 0.100"), "keep 0.2 clients busy");
     assert_eq!(figures(&run), ["select only", update]);
 }
+
+/// The scripts of one thread with their statements. The first has `\set` and one that takes
+/// `select_ms`, the second one that takes `update_ms`.
+fn with_statements(select_ms: f64, update_ms: f64) -> String {
+    let statements = |rows: &[(f64, &str)]| {
+        let head = " - statement latencies in milliseconds and failures:\n".to_owned();
+        let rows = rows.iter();
+        let rows = rows.map(|(ms, text)| format!("   {ms:11.3}           0  {text}\n"));
+        head + &rows.collect::<String>()
+    };
+    let select = statements(&[(0.001, "\\set aid random(1, 9)"), (select_ms, "SELECT 1;")]);
+    let update = statements(&[(update_ms, "UPDATE a SET b = 1;")]);
+    let stddev = " - latency stddev = 1.100 ms\n";
+    SCRIPTS.replace(stddev, &format!("{stddev}{select}")) + &update
+}
+
+#[test]
+fn statements_take_the_time_of_their_script() {
+    let run = one(&with_statements(2.498, 25.540));
+    assert_eq!(contradictions(&run), "");
+    assert!(run.fact("import.statement[3]").is_some());
+    for select_ms in [9.498, 0.498] {
+        let run = one(&with_statements(select_ms, 25.540));
+        let expected = format!(
+            "the statements of select only take {:.3} ms on average, but its transactions 2.500 ms",
+            select_ms + 0.001
+        );
+        assert_has(contradictions(&run), &expected);
+        // Those of the other script stay.
+        let first = run.fact("import.statement[1]").unwrap();
+        assert_has(first, "UPDATE");
+        assert!(run.fact("import.statement[2]").is_none());
+    }
+    let run = one(&with_statements(2.498, 95.540));
+    let expected = "the statements of simple update take 95.540 ms on average";
+    assert_has(contradictions(&run), expected);
+    // A log may end after the first statement of its last script.
+    assert_eq!(contradictions(&one(&with_statements(2.498, 0.540))), "");
+    let rare = with_statements(9.498, 25.540).replace("\\set aid random(1, 9)", "\\if :rare");
+    assert_eq!(contradictions(&one(&rare)), "");
+    // Threads may lose some of either time.
+    let threads = with_statements(1.498, 25.540).replace("threads: 1", "threads: 4");
+    assert_eq!(contradictions(&one(&threads)), "");
+}
+
+const CONFLICTS: &str = include_str!("../../corpus/logs/pgbench/15-rated-conflicts.out");
+
+#[test]
+fn scripts_have_the_failed_and_skipped_transactions_of_the_run() {
+    assert_eq!(contradictions(&one(CONFLICTS)), "");
+    let failed = "failed transactions: 38 (11.621%)";
+    let fewer = "failed transactions: 28 (8.833%)";
+    for (change, expected) in [
+        (
+            (failed, "failed transactions: 48 (14.243%)"),
+            "the scripts have 48 failed transactions, but the report says 38",
+        ),
+        (
+            (failed, fewer),
+            "the scripts have 28 failed transactions, but the report says 38",
+        ),
+        (
+            ("skipped: 17 (5.199%)", "skipped: 1 (0.322%)"),
+            "the scripts have 1 skipped transaction, but the report says 17",
+        ),
+        (
+            ("17 (5.199%)", "17 (9.199%)"),
+            "17 skipped transactions of 327 in conflict.sql are 5.199 %, but it says 9.199 %",
+        ),
+        (
+            ("38 (11.621%)", "38 (21.621%)"),
+            "38 failed transactions of 327 in conflict.sql are 11.621 %, but it says 21.621 %",
+        ),
+    ] {
+        changed(CONFLICTS, change, expected);
+    }
+    // Threads may lose some.
+    let threads = CONFLICTS.replace("threads: 1", "threads: 4");
+    let run = one(&threads.replace(failed, "failed transactions: 35 (10.802%)"));
+    assert!(!contradictions(&run).contains("failed transactions, but"));
+    // A log without its last script.
+    let whole = include_str!("../../corpus/logs/pgbench/16-rated-conflicts.out");
+    let (cut, _) = whole.split_once("SQL script 2").unwrap();
+    assert_eq!(contradictions(&one(cut)), "");
+}
+
+/// A run with a schedule that skipped 400 transactions, with this share.
+fn skipping(version: &str, percent: f64) -> String {
+    format!(
+        "pgbench ({version})\ntransaction type: <builtin: select only>\nscaling factor: 1\n\
+         query mode: simple\nnumber of clients: 2\nnumber of threads: 1\nduration: 10 s\n\
+         number of transactions actually processed: 1000\n\
+         number of transactions skipped: 400 ({percent:.3}%)\n\
+         number of transactions above the 100.0 ms latency limit: 0/1000 (0.000%)\n\
+         latency average = 25.000 ms\nlatency stddev = 3.000 ms\n\
+         rate limit schedule lag: avg 0.100 (max 5.000) ms\n\
+         initial connection time = 5.000 ms\n\
+         tps = 100.000000 (without initial connection time)\n"
+    )
+}
+
+#[test]
+fn recent_versions_process_no_skipped_transactions() {
+    // Up to version 14, 400 of the 1000 transactions may not have kept a client busy.
+    let busy = "keep 2.5 clients busy, but there were 2";
+    assert_has(contradictions(&one(&skipping("15.0", 28.571))), busy);
+    assert_eq!(contradictions(&one(&skipping("14.9", 28.571))), "");
+    let share = "400 skipped transactions of 1400 are 28.571 %, but it says 40.000 %";
+    assert_has(contradictions(&one(&skipping("15.0", 40.0))), share);
+    assert_eq!(contradictions(&one(&skipping("14.9", 40.0))), "");
+    assert_has(
+        contradictions(&one(&skipping("14.9", 50.0))),
+        "says 50.000 %",
+    );
+}
+
+#[test]
+fn a_run_ends_no_later_than_its_longest_transaction() {
+    let slow = ("tps = 1600.581", "tps = 800.290");
+    let expected = "32000 transactions at 800.3 per second take 40.0 s, but the report's duration \
+                    is 20.0 s; the rate is that of count and duration";
+    let run = changed(TIMED, slow, expected);
+    assert_eq!(common::summary(&run).rates.events_per_s, 1600.0);
+    assert!(knows_mean(&run));
+    // The transactions in progress at the end may have failed after a long time.
+    let failed = TIMED.replace(
+        "failed transactions: 0 (0.000%)",
+        "failed transactions: 1 (0.003%)",
+    );
+    let run = one(&failed.replace(slow.0, slow.1));
+    assert!(!contradictions(&run).contains("but the report's duration"));
+}

@@ -174,6 +174,9 @@ fn repeated_lines_of_a_log_are_read_once() {
     let imported = read(&twice(SUMS));
     assert_has(&warnings(&imported), "4 lines occur twice");
     assert_eq!(imported.runs[0].intervals.len(), 2);
+    let first = SUMS.lines().next().unwrap();
+    let imported = read(&format!("{SUMS}{first}\n"));
+    assert_has(&warnings(&imported), "1 line occurs twice; it is read once");
     // Version 9.5 skips transactions with equal lines.
     let skipped = "0 500 skipped 0 1795797210 5 9\n".repeat(3);
     let imported = read(&format!("{once}{skipped}"));

@@ -201,9 +201,12 @@ fn many(comparison: &Comparison) -> CheckResult {
     if count == 0 {
         return CheckResult::not_checked("No metric was tested.");
     }
-    CheckResult::pass(format!(
-        "{count} metrics were tested; their p-values are corrected by Holm's method."
-    ))
+    CheckResult::pass(match count {
+        1 => "1 metric was tested, so its p-value needs no correction.".to_owned(),
+        count => {
+            format!("{count} metrics were tested; their p-values are corrected by Holm's method.")
+        }
+    })
     .with("metrics tested", count as f64, "count")
 }
 
@@ -225,12 +228,14 @@ fn intervals(comparison: &Comparison) -> CheckResult {
     }
     let evidence = match bare.is_empty() {
         true => format!(
-            "Each of {all} ratios has an interval, except those of maxima and medians of seconds."
+            "Each of {} has an interval, except those of maxima and medians of seconds.",
+            text::number_of(all, "ratio")
         ),
         false => format!(
-            "{} of {all} ratios have no interval: {}. Maxima and medians of seconds never have \
-             one.",
+            "{} of {} {} no interval: {}. Maxima and medians of seconds never have one.",
             bare.len(),
+            text::number_of(all, "ratio"),
+            text::verb(bare.len(), "has", "have"),
             bare.join("; ")
         ),
     };

@@ -4,6 +4,7 @@ use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -128,9 +129,11 @@ fn cold_or_warm(view: &View) -> CheckResult {
     if (samples.len() as f64) < SAMPLES.value {
         return match view.context.claim {
             Some(Claim::Cold) if !samples.is_empty() => short_and_cold(&samples),
+            _ if view.imported() => Missing::CacheMisses.result(),
             _ => CheckResult::not_checked(format!(
-                "{} samples of the cache's misses are too few to see a trend.",
-                samples.len()
+                "{} of the cache's misses {} too few to see a trend.",
+                text::number_of(samples.len(), "sample"),
+                text::verb(samples.len(), "is", "are")
             )),
         };
     }

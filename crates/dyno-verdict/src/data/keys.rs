@@ -5,6 +5,7 @@ use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -65,7 +66,10 @@ fn keys(view: &View) -> CheckResult {
         return result;
     }
     let plan = view.summary().and_then(|summary| summary.rand.as_ref());
-    let Some(plan) = plan.filter(|_| !view.imported()) else {
+    if view.imported() {
+        return Missing::Keys.result();
+    }
+    let Some(plan) = plan else {
         return CheckResult::not_checked("How keys were drawn is not known.");
     };
     let range = match option(view, "table_size") {

@@ -6,6 +6,7 @@ use dyno_core::finding::Cause;
 use dyno_core::reported::WORKLOAD;
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -32,10 +33,7 @@ const READS_MIN: u64 = 50;
 
 fn misses(view: &View) -> CheckResult {
     if view.imported() || view.family().is_none() {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log does not say what statements found.",
-            false => "No database was used.",
-        });
+        return Missing::Found.or(view, "No database was used.");
     }
     let totals = view.totals();
     let duplicates = duplicates(view);

@@ -4,6 +4,7 @@
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -23,10 +24,7 @@ thresholds! {
 
 fn query_cache(view: &View) -> CheckResult {
     if view.imported() || !view.mysql() {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log does not say what answered the reads.",
-            false => "This kind of server has no query cache.",
-        });
+        return Missing::QueryCache.or(view, "This kind of server has no query cache.");
     }
     let Some(hits) = view.mean(names::DB_STATUS_QCACHE_HITS) else {
         // The counters exist even if the cache is off.

@@ -8,6 +8,7 @@ use dyno_core::tables::{TableGroup, groups};
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::errors::OBSERVERS_ROWS;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::{Span, View};
 
@@ -38,6 +39,9 @@ const TOGETHER: usize = 3;
 fn statistics(view: &View) -> CheckResult {
     let mut tables = groups(&view.run.facts);
     tables.retain(TableGroup::counts);
+    if tables.is_empty() && view.imported() {
+        return Missing::Tables.result();
+    }
     if tables.is_empty() {
         return CheckResult::not_checked(
             "The definitions of the tables that the run used are not known.",

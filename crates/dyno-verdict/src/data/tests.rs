@@ -192,9 +192,12 @@ fn tables_hold_the_rows_that_were_loaded() {
         (Some(0), Refuse),
         (None, NotChecked),
     ] {
-        expect_with("row-counts", outcome, |_, context| {
+        let one = expect_with("row-counts", outcome, |_, context| {
             context.row_counts = vec![count(found)];
         });
+        if outcome == Pass {
+            assert_begins(&one.evidence, "1 of 1 table was counted");
+        }
     }
     expect("row-counts", NotChecked, |_| {});
 }

@@ -118,7 +118,7 @@ fn not_comparable(view: &View) -> Option<String> {
         return Some(why.to_owned());
     }
     let (_, covered_s) = view.covered();
-    (covered_s < COUNTERS_LENGTH.value).then(|| {
+    (covered_s < COUNTERS_LENGTH.value && !view.imported()).then(|| {
         format!(
             "{} are too short to compare counters that are read once a second.",
             text::seconds(covered_s)

@@ -3,6 +3,7 @@
 use dyno_core::summary::LedgerEntry;
 
 use crate::check::{Check, CheckResult};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -20,6 +21,9 @@ const NAMED_MAX: usize = 4;
 
 fn consistency(view: &View) -> CheckResult {
     let ledger = view.summary().map_or(&[][..], |summary| &summary.ledger);
+    if ledger.is_empty() && view.imported() {
+        return Missing::Ledger.result();
+    }
     if ledger.is_empty() {
         return CheckResult::not_checked(
             "The workload keeps no ledger of acknowledged work, the comparison was turned off, or \
@@ -40,9 +44,10 @@ fn consistency(view: &View) -> CheckResult {
         let sums: Vec<String> = wrong.iter().map(|entry| difference(entry)).collect();
         return CheckResult::refuse(
             format!(
-                "{} of {} sums in the database differ from what the server acknowledged: {}.",
+                "{} of {} in the database {} from what the server acknowledged: {}.",
                 wrong.len(),
-                ledger.len(),
+                text::number_of(ledger.len(), "sum"),
+                text::verb(wrong.len(), "differs", "differ"),
                 text::few(&sums, NAMED_MAX)
             ),
             "Find out whether the server lost or duplicated work, or another client wrote to the \
@@ -54,8 +59,8 @@ fn consistency(view: &View) -> CheckResult {
     if unread > 0 {
         return CheckResult::doubt(
             format!(
-                "{unread} of {} sums could not be read after the run.",
-                ledger.len()
+                "{unread} of {} could not be read after the run.",
+                text::number_of(ledger.len(), "sum")
             ),
             "Make sure that the server answers after the run, and that the user may read the \
              tables.",
@@ -67,9 +72,9 @@ fn consistency(view: &View) -> CheckResult {
         .count();
     let sums: Vec<String> = ledger.iter().map(agreement).collect();
     let mut evidence = format!(
-        "{} of {} sums in the database changed by what the server acknowledged: {}.",
+        "{} of {} in the database changed by what the server acknowledged: {}.",
         ledger.len(),
-        ledger.len(),
+        text::number_of(ledger.len(), "sum"),
         text::few(&sums, NAMED_MAX)
     );
     if unknown > 0 {

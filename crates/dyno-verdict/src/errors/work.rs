@@ -179,9 +179,10 @@ fn nothing_done(view: &View) -> CheckResult {
     if let Some(waiting) = waiting.filter(|waiting| *waiting > 0 && !failed) {
         return CheckResult::refuse(
             format!(
-                "No event that was due within the measurement started: {} were waiting at its end, \
+                "No event that was due within the measurement started: {} {} waiting at its end, \
                  behind those of the warm-up.",
-                text::count(waiting)
+                text::count(waiting),
+                text::verb(waiting, "was", "were")
             ),
             "Offer less: the target, or this number of sessions, cannot serve this rate.",
         );
@@ -311,8 +312,11 @@ fn against_little(view: &View) -> Option<String> {
             "rate times latency is {}, more than {} allow",
             text::plain(inside),
             match depth {
-                1 => format!("{sessions} sessions"),
-                depth => format!("{} sessions with {depth} each", drive.sessions),
+                1 => text::number_of(sessions, "session"),
+                depth => format!(
+                    "{} with {depth} each",
+                    text::number_of(drive.sessions, "session")
+                ),
             }
         )
     })

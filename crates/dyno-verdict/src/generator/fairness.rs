@@ -4,6 +4,7 @@ use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
 
 use crate::check::{Check, CheckResult, advice, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -47,7 +48,7 @@ fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
 
 fn fairness(view: &View) -> CheckResult {
     let Some(spread) = Spread::of(view) else {
-        return CheckResult::not_checked("How the work was spread over sessions is not known.");
+        return Missing::Fairness.or(view, "How the work was spread over sessions is not known.");
     };
     if spread.sessions < 2 {
         return CheckResult::not_checked("There was only one session.");

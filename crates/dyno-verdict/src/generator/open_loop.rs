@@ -6,6 +6,7 @@ use dyno_core::plan::{Arrivals, OpenLoop};
 use dyno_core::summary::{LatencySummary, OpenLoopSummary};
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::{Bin, View};
 
@@ -71,20 +72,28 @@ const UNKNOWN: &str = "How the run was driven is not known.";
 const UNFINISHED: &str = "A run that never finished has no figures of its schedule.";
 
 /// The open loop's figures, or why they are missing.
-fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, &'static str> {
+fn figures<'a>(view: &View<'a>) -> Result<&'a OpenLoopSummary, String> {
     if !view.open_loop() {
-        return Err(match view.drive() {
-            Some(_) => CLOSED,
-            None => UNKNOWN,
-        });
+        return Err(without_schedule(view));
     }
     let open = view
         .summary()
         .and_then(|summary| summary.open_loop.as_ref());
     open.ok_or_else(|| match view.drive() {
-        Some(_) => UNFINISHED,
-        None => UNKNOWN,
+        Some(_) if !view.imported() => UNFINISHED.to_owned(),
+        Some(drive) if drive.open_loop.is_some() => Missing::Whole.sentence(),
+        _ => without_schedule(view),
     })
+}
+
+/// Why there is no schedule of an open loop. Response times in a log show that there was one.
+fn without_schedule(view: &View) -> String {
+    match (view.imported(), view.drive()) {
+        (true, _) if view.open_loop() => Missing::OfferedRate.sentence(),
+        (true, None) => Missing::Driven.sentence(),
+        (false, None) => UNKNOWN.to_owned(),
+        (_, Some(_)) => CLOSED.to_owned(),
+    }
 }
 
 fn schedule_lag(view: &View) -> CheckResult {
@@ -99,7 +108,7 @@ fn schedule_lag(view: &View) -> CheckResult {
         Some((response, lag, lag.mean_ms?, lag.sum_ms? / sum_ms * 100.0))
     });
     let Some((response, lag, mean_ms, mean_share)) = known else {
-        return CheckResult::not_checked("No lag or no response time was recorded.");
+        return Missing::Lag.or(view, "No lag or no response time was recorded.");
     };
     // Only events that found a free session have a lag; the others waited for a session.
     let worst = worst_percentile(lag, response);
@@ -300,14 +309,8 @@ fn backlog_growth(view: &View) -> Option<f64> {
 }
 
 fn arrivals(view: &View) -> CheckResult {
-    let open = match view.drive().and_then(|drive| drive.open_loop) {
-        Some(open) => open,
-        None => {
-            return CheckResult::not_checked(match view.drive() {
-                Some(_) => CLOSED,
-                None => "How the run was driven is not known.",
-            });
-        }
+    let Some(open) = view.drive().and_then(|drive| drive.open_loop) else {
+        return CheckResult::not_checked(without_schedule(view));
     };
     let errors: u64 = view.bins.iter().map(|bin| bin.counters.errors).sum();
     if errors > 0 {
@@ -321,9 +324,10 @@ fn arrivals(view: &View) -> CheckResult {
     let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
     if (counts.len() as f64) < INTERVALS.value || mean < ARRIVALS_FEW.value {
         return CheckResult::not_checked(format!(
-            "{} whole intervals with {} arrivals each are too few.",
-            counts.len(),
-            text::plain(mean)
+            "{} with {} arrivals each {} too few.",
+            text::number_of(counts.len(), "whole interval"),
+            text::plain(mean),
+            text::verb(counts.len(), "is", "are")
         ));
     }
     let part = view.drive().and_then(|drive| drive.shard.as_ref());

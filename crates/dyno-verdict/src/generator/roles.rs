@@ -3,6 +3,7 @@
 use dyno_core::summary::RoleSummary;
 
 use crate::check::{Check, CheckResult, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -29,7 +30,7 @@ fn role_rates(view: &View) -> CheckResult {
         .filter_map(|role| Some((role, role.achieved_share()? * 100.0)))
         .collect();
     if paced.is_empty() {
-        return CheckResult::not_checked("No role of this workload has its own rate.");
+        return Missing::Roles.or(view, "No role of this workload has its own rate.");
     }
     let rates: Vec<String> = paced.iter().map(|(role, _)| achieved(role)).collect();
     let slow = paced.iter().any(|(_, share)| *share < ACHIEVED.value);

@@ -8,6 +8,7 @@ use dyno_core::summary::{LatencySummary, RunSummary};
 use super::open_loop::overloaded;
 use super::sessions::LAST_LOOK_S;
 use crate::check::{Check, CheckResult, advice, doubt_if, graded, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -84,7 +85,7 @@ fn unserved_of_log(summary: &RunSummary, view: &View) -> CheckResult {
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
     let all = summary.totals.events.saturating_add(skipped);
     if skipped == 0 {
-        return CheckResult::not_checked("The log does not say what was in flight or dropped.");
+        return Missing::InFlight.result();
     }
     let share = skipped as f64 / all as f64 * 100.0;
     if share < MISSING.value.max(beyond(all) / 2.0) {
@@ -127,7 +128,7 @@ fn were(count: u64) -> String {
 fn unserved(view: &View) -> CheckResult {
     let Some(summary) = view.summary() else {
         if view.imported() {
-            return CheckResult::not_checked("The log has no figures for the whole run.");
+            return Missing::Whole.result();
         }
         return CheckResult::doubt(
             "The run never finished: what was in flight when it ended is not known.",
@@ -219,7 +220,10 @@ fn hung_sessions(view: &View, unfinished: u64) -> bool {
 
 fn samples(view: &View) -> CheckResult {
     let Some(latency) = view.latency() else {
-        return CheckResult::not_checked("A run that never finished has no overall distribution.");
+        return Missing::Whole.or(
+            view,
+            "A run that never finished has no overall distribution.",
+        );
     };
     let service = view.summary().map(|summary| &summary.service);
     let clipped = service
@@ -229,7 +233,7 @@ fn samples(view: &View) -> CheckResult {
         .max()
         .unwrap_or(0);
     if latency.count == 0 {
-        return CheckResult::not_checked("No latency was recorded.");
+        return Missing::Latencies.or(view, "No latency was recorded.");
     }
     let share = clipped as f64 / latency.count as f64 * 100.0;
     let thin = thin(latency);

@@ -5,6 +5,7 @@ use dyno_core::record::{IdleSpan, SessionShare};
 use dyno_core::states::{IdleIn, SessionState};
 
 use crate::check::{Check, CheckResult, graded, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -52,7 +53,7 @@ pub(super) const LAST_LOOK_S: f64 = 1.5;
 fn idle_sessions(view: &View) -> CheckResult {
     let sessions = &view.run.sessions;
     if sessions.iter().all(|session| session.state.is_none()) {
-        return CheckResult::not_checked("What each session did over time is not known.");
+        return Missing::Sessions.or(view, "What each session did over time is not known.");
     }
     if view.length_s <= 0.0 {
         return CheckResult::not_checked("Nothing was measured.");
@@ -83,8 +84,10 @@ fn idle_sessions(view: &View) -> CheckResult {
     if without >= CONNECTING_REFUSE.value {
         let all = sessions.len();
         let why = refused(view);
-        evidence =
-            format!("{connecting} of {all} sessions had no connection at the end{why}. {evidence}");
+        evidence = format!(
+            "{connecting} of {} had no connection at the end{why}. {evidence}",
+            text::number_of(all, "session")
+        );
     }
     CheckResult::of(outcome, evidence, advice(&idle, connecting))
         .with("sessions", sessions.len() as f64, "count")
@@ -217,12 +220,12 @@ fn evidence(
     bound_s: f64,
 ) -> String {
     let sessions = all.len();
-    let verb = |count: usize| if count == 1 { "was" } else { "were" };
     let mut sentences = Vec::new();
     if lost > 0 {
         sentences.push(format!(
-            "{lost} of {sessions} sessions {} lost.",
-            verb(lost)
+            "{lost} of {} {} lost.",
+            text::number_of(sessions, "session"),
+            text::verb(lost, "was", "were")
         ));
     }
     let longest = idle
@@ -238,8 +241,9 @@ fn evidence(
                 .map(|(session, idle)| story(session, idle))
                 .collect();
             sentences.push(format!(
-                "{} of {sessions} sessions did nothing for up to {}{}: {}.",
+                "{} of {} did nothing for up to {}{}: {}.",
                 idle.len(),
+                text::number_of(sessions, "session"),
                 text::seconds(longest),
                 match idle.len() == sessions {
                     true => "",

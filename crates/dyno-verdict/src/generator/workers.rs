@@ -6,6 +6,7 @@ use dyno_core::finding::Cause;
 use dyno_core::record::{Event, EventKind, Series};
 
 use crate::check::{Check, CheckResult, Threshold, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -47,10 +48,7 @@ thresholds! {
 fn client_cpu(view: &View) -> CheckResult {
     let own = Workers::of(view);
     if own.busiest.is_none() && own.waiting.is_none() {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log has no data on the generator's own CPU.".to_owned(),
-            false => format!("{}.", view.why_not(names::CLIENT_WORKER)),
-        });
+        return Missing::GeneratorCpu.or(view, format!("{}.", view.why_not(names::CLIENT_WORKER)));
     }
     let (mut causes, mut evidence, mut try_this) = (Vec::new(), Vec::new(), Vec::new());
     for fault in own.faults(view) {

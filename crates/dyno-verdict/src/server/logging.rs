@@ -6,6 +6,7 @@ mod tests;
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -202,6 +203,9 @@ fn slow(view: &View) -> Option<f64> {
 }
 
 fn logs(view: &View) -> CheckResult {
+    if view.imported() && view.run.settings.is_empty() {
+        return Missing::StatementLog.result();
+    }
     if view.embedded() || view.family().is_none() {
         return CheckResult::not_checked("There is no server with a statement log.");
     }

@@ -3,6 +3,7 @@
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -42,7 +43,7 @@ const PAUSES: [(&str, &str); 2] = [
 
 fn flow_control(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There is no server that could be a cluster node.");
+        return Missing::Cluster.or(view, "There is no server that could be a cluster node.");
     }
     let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
     let Some((what, series)) = PAUSES.iter().find(clustered) else {
@@ -91,7 +92,10 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 fn replication(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
-        return CheckResult::not_checked("There is no server that could be a replica or have one.");
+        return Missing::Replication.or(
+            view,
+            "There is no server that could be a replica or have one.",
+        );
     }
     let Some(fact) = view.run.fact(names::SERVER_REPLICATION) else {
         return CheckResult::not_checked(format!("{}.", view.why_not(names::SERVER_REPLICATION)));

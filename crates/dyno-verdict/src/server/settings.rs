@@ -4,6 +4,7 @@ use dyno_core::record::{EventKind, SettingChange};
 
 use super::is_servers_own;
 use crate::check::{Check, CheckResult};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -31,7 +32,7 @@ pub(super) const MOVED: Check = Check {
 fn requested(view: &View) -> CheckResult {
     let requested = &view.context.requested_settings;
     if requested.is_empty() {
-        return CheckResult::not_checked("No settings were requested.");
+        return Missing::RequestedSettings.or(view, "No settings were requested.");
     }
     if view.run.settings.is_empty() {
         return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
@@ -48,10 +49,10 @@ fn requested(view: &View) -> CheckResult {
         })
         .collect();
     let result = match wrong.is_empty() {
-        true => CheckResult::pass(format!(
-            "All {} requested settings are in effect.",
-            requested.len()
-        )),
+        true => CheckResult::pass(match requested.len() {
+            1 => "The requested setting is in effect.".to_owned(),
+            all => format!("All {all} requested settings are in effect."),
+        }),
         false => CheckResult::refuse(
             format!("{}.", text::few(&wrong, 5)),
             "See where the setting comes from, and restart the server if needed: servers round \
@@ -132,8 +133,8 @@ fn moved(view: &View) -> CheckResult {
     );
     let result = match moved.is_empty() {
         true => CheckResult::pass(format!(
-            "None of {} settings changed.",
-            text::count(compared as u64)
+            "None of {} changed.",
+            text::counted(compared as u64, "setting")
         )),
         false => CheckResult::doubt(
             text::sentence(&text::few(&moved, 5)),

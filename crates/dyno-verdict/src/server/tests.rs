@@ -74,6 +74,10 @@ fn requested_settings_are_in_effect() {
             wanted("innodb_doublewrite", "1"),
         ];
     });
+    let one = expect_with("requested-settings", Pass, |_, context| {
+        context.requested_settings = vec![wanted("innodb_doublewrite", "1")];
+    });
+    assert_eq!(one.evidence, "The requested setting is in effect.");
     let wrong = expect_with("requested-settings", Refuse, |_, context| {
         context.requested_settings = vec![
             wanted("innodb_buffer_pool_size", "4G"),

@@ -6,6 +6,7 @@ mod tests;
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -62,13 +63,13 @@ impl Activity {
 
 fn cycles(view: &View) -> CheckResult {
     if view.imported() || view.family().is_none() || view.embedded() {
-        return CheckResult::not_checked("The server's background work was not observed.");
+        return Missing::Background.or(view, "The server's background work was not observed.");
     }
     let rates = view.rates();
     if rates.len() < dyno_stats::CONTRAST_MIN {
         return CheckResult::not_checked(format!(
-            "{} are too few to distinguish such work from the rest.",
-            view.whole(rates.len())
+            "{} too few to distinguish such work from the rest.",
+            view.whole_are(rates.len())
         ));
     }
     let observed = WORK

@@ -14,6 +14,7 @@ use dyno_stats::modes::{Bucket, Modes, modes, regrid};
 
 use super::steady_state;
 use crate::check::{Check, CheckResult, thresholds};
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
@@ -83,10 +84,10 @@ fn make(view: &View) -> CheckResult {
         _ => named,
     };
     if looked.is_empty() {
-        return CheckResult::not_checked(match view.imported() {
-            true => "The log does not say how latencies are distributed.".to_owned(),
-            false => format!("Fewer than {EVENTS_MIN} events ended: too few to detect modes."),
-        });
+        return Missing::Distribution.or(
+            view,
+            format!("Fewer than {EVENTS_MIN} events ended: too few to detect modes."),
+        );
     }
     let splits: Vec<(&Operation, Split)> = looked
         .iter()

@@ -13,6 +13,7 @@ use dyno_stats::dips::Dips;
 use super::causes::{self, Explained};
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::generator::open_loop;
+use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 use trend::{Change, Trend};
@@ -95,7 +96,10 @@ fn warm_up(view: &View) -> CheckResult {
         .as_ref()
         .map_or(all.clone(), |found| found.moving(&all));
     let Some(mean) = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0) else {
-        return CheckResult::not_checked("No rate per second was recorded.");
+        return match view.imported() && all.is_empty() {
+            true => Missing::Rates.result(),
+            false => CheckResult::not_checked("No rate per second was recorded."),
+        };
     };
     let step = Change::step(&rates).filter(Change::matters);
     if let Some(step) = step.filter(|step| step.is_beginning(rates.len())) {
@@ -106,14 +110,15 @@ fn warm_up(view: &View) -> CheckResult {
     let rates = &rates[..step.map_or(rates.len(), |step| step.index)];
     if (rates.len() as f64) < BINS.value {
         return CheckResult::not_checked(format!(
-            "{}{}{} are too few to distinguish a beginning from the rest.",
+            "{}{}{} {} too few to distinguish a beginning from the rest.",
             view.whole(rates.len()),
             if stalls.is_some() { " that moved" } else { "" },
             if step.is_some() {
                 " before the level steps"
             } else {
                 ""
-            }
+            },
+            text::verb(rates.len(), "is", "are")
         ));
     }
     let Some(found) = dyno_stats::beginning(rates).filter(|found| found.rest > 0.0) else {
@@ -240,8 +245,8 @@ const OF_TRENDS: &str = "Measure longer and warm up longer; look at what changed
 fn steady_state(view: &View) -> CheckResult {
     let rates = view.rates();
     if !are_enough(view, &rates) {
-        let few = view.whole(rates.len());
-        return CheckResult::not_checked(format!("{few} are too few for a trend."));
+        let few = view.whole_are(rates.len());
+        return CheckResult::not_checked(format!("{few} too few for a trend."));
     }
     let Some(rate) = Trend::of(&without_stalls(view, &rates)) else {
         return CheckResult::not_checked("The rate's trend cannot be computed.");

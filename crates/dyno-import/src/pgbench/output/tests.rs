@@ -64,6 +64,20 @@ fn means_of_statements_of_each_version() {
         text("0.188  UPDATE a SET b = 1;").unwrap().1,
         "UPDATE a SET b = 1;"
     );
+    // Version 18 prints a single blank before the text.
+    let counted = |line: &str| statement(line).map(|s| (s.counts, s.text));
+    assert_eq!(
+        counted(r"0.001           0 \set aid 1"),
+        Some((vec![0], r"\set aid 1".into()))
+    );
+    assert_eq!(
+        counted("0.862         100        198 commit;"),
+        Some((vec![100, 198], "commit;".into()))
+    );
+    assert_eq!(
+        counted("0.862  7 is text"),
+        Some((vec![], "7 is text".into()))
+    );
     assert_eq!(text("tps = 5"), None);
 }
 
