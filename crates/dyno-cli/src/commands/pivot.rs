@@ -15,7 +15,7 @@ use dyno_report::sheet::Sheet;
 use dyno_report::terminal::pivot as shown;
 use dyno_report::{Pivot, markdown};
 use dyno_results::{Filter, Results, RunLine, Scope};
-use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
+use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, leave_out_moved, pivot, pooled};
 use serde_json::{Value, json};
 
 use super::runs::{no_factor, selected, unknown};
@@ -243,35 +243,7 @@ fn table(
     base: usize,
     (figure, metric): (&str, &str),
 ) -> Result<Pivot> {
-    let window = window::asked(parsed)?;
-    let mut records: Vec<((usize, usize), Vec<RunRecord>)> = Vec::new();
-    let mut outside = Vec::new();
-    for (place, runs) in &layout.places {
-        let ids = runs.iter().filter_map(|run| Some(lines.get(*run)?.id));
-        let mut cell = Vec::new();
-        for id in ids {
-            let run = results.load(id, &Scope::whole())?;
-            match window {
-                None => cell.push(run),
-                // A run shorter than the window must not prevent the table.
-                Some(window) => match window::part(run, window) {
-                    Ok(part) => cell.push(part),
-                    Err(error) => outside.push(error),
-                },
-            }
-        }
-        if !cell.is_empty() {
-            records.push((*place, cell));
-        }
-    }
-    if records.is_empty()
-        && let Some(error) = outside.pop()
-    {
-        return Err(error);
-    }
-    for error in &outside {
-        console::note(&format!("left out: {error:#}"));
-    }
+    let records = records(parsed, results, lines, &layout)?;
     let groups: Vec<Group<'_>> = records
         .iter()
         .map(|((row, column), runs)| Group {
@@ -301,6 +273,54 @@ fn table(
         runs: Vec::new(),
         pooled: pooled(&groups),
     })
+}
+
+/// The runs of a cell, by its row and column.
+type Records = Vec<((usize, usize), Vec<RunRecord>)>;
+
+/// The runs of each cell, or their parts in the window. Reports those that are left out.
+///
+/// # Errors
+/// A run cannot be read, or no run has a part in the window.
+fn records(
+    parsed: &Parsed,
+    results: &Results,
+    lines: &[RunLine],
+    layout: &Layout,
+) -> Result<Records> {
+    let window = window::asked(parsed)?;
+    let mut records = Records::new();
+    let mut outside = Vec::new();
+    for (place, runs) in &layout.places {
+        let ids = runs.iter().filter_map(|run| Some(lines.get(*run)?.id));
+        let mut cell = Vec::new();
+        for id in ids {
+            let run = results.load(id, &Scope::whole())?;
+            match window {
+                None => cell.push(run),
+                // A run shorter than the window must not prevent the table.
+                Some(window) => match window::part(run, window) {
+                    Ok(part) => cell.push(part),
+                    Err(error) => outside.push(error),
+                },
+            }
+        }
+        for moved in leave_out_moved(&mut cell) {
+            console::note(&format!("left out: {moved}"));
+        }
+        if !cell.is_empty() {
+            records.push((*place, cell));
+        }
+    }
+    if records.is_empty()
+        && let Some(error) = outside.pop()
+    {
+        return Err(error);
+    }
+    for error in &outside {
+        console::note(&format!("left out: {error:#}"));
+    }
+    Ok(records)
 }
 
 /// Reports cells without the figure.
