@@ -149,6 +149,14 @@ pub(super) fn base_name(layout: &Layout, base: usize) -> String {
     format!("{name}={}", levels.get(base).map_or("", String::as_str))
 }
 
+/// The same, or nothing if there are no ratios.
+fn named(layout: &Layout, base: usize, by: Base) -> String {
+    match by {
+        Base::None => String::new(),
+        _ => base_name(layout, base),
+    }
+}
+
 /// The table of a report, with the index of the base: by the requested factors, or by two or more
 /// varied ones.
 ///
@@ -188,18 +196,14 @@ pub(super) fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Piv
         no_factor(&factor, all.map(String::as_str).filter(|name| !known(name)))
     })?;
     let base = base(&layout, parsed.value("base"))?;
+    let by = of(parsed, &layout, base);
     let group = |((row, column), places): (&(usize, usize), &Vec<usize>)| Group {
         row: *row,
         column: *column,
         runs: places.iter().filter_map(|place| runs.get(*place)).collect(),
     };
     let groups: Vec<Group<'_>> = layout.places.iter().map(group).collect();
-    let cells = match pivot(
-        &groups,
-        "events",
-        of(&layout, base),
-        &CompareOptions::default(),
-    ) {
+    let cells = match pivot(&groups, "events", by, &CompareOptions::default()) {
         Ok((cells, _)) => cells,
         // It was not requested.
         Err(_) if asked.is_none() => return Ok(None),
@@ -208,7 +212,7 @@ pub(super) fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Piv
     let table = Pivot {
         figure: "rate".to_owned(),
         unit: "per second".to_owned(),
-        base: base_name(&layout, base),
+        base: named(&layout, base, by),
         runs: layout.places.values().cloned().collect(),
         rows: layout.rows,
         columns: layout.columns,
@@ -256,7 +260,7 @@ fn table(
         other_workload: parsed.has("force"),
         ..CompareOptions::default()
     };
-    let by = of(&layout, base);
+    let by = of(parsed, &layout, base);
     let made = pivot(&groups, metric, by, &options);
     let (cells, unit) = made.map_err(|error| {
         let advice = advice::advice(&groups, (&layout, by), metric, &options);
@@ -266,7 +270,7 @@ fn table(
     Ok(Pivot {
         figure: figure.to_owned(),
         unit,
-        base: base_name(&layout, base),
+        base: named(&layout, base, by),
         rows: layout.rows,
         columns: layout.columns,
         cells,
@@ -344,9 +348,13 @@ fn report_missing(
 }
 
 /// The base: a row if there are no columns.
-fn of(layout: &Layout, base: usize) -> Base {
+fn of(parsed: &Parsed, layout: &Layout, base: usize) -> Base {
     match layout.columns {
         Some(_) => Base::Column(base),
+        // Ratios of different workloads must be requested.
+        None if layout.rows.0 == "workload" && !parsed.has("base") && !parsed.has("force") => {
+            Base::None
+        }
         None => Base::Row(base),
     }
 }
@@ -477,7 +485,7 @@ fn as_json(table: &Pivot) -> Value {
     json!({
         "figure": table.figure,
         "unit": table.unit,
-        "base": table.base,
+        "base": (!table.base.is_empty()).then_some(&table.base),
         "rows": {"factor": table.rows.0, "levels": table.rows.1},
         "columns": table.columns.as_ref().map(|(name, levels)| json!({
             "factor": name,

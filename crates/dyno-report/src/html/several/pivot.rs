@@ -55,12 +55,18 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
     }
     let word = bin_word(views.iter());
     page.end_table();
+    let ratio = match table.base.is_empty() {
+        true => String::new(),
+        false => format!(
+            " its ratio to {} with the 95 % confidence interval;",
+            table.base
+        ),
+    };
     put!(
         page,
-        "<p class=\"source\">In each cell: the mean of all its {word}s, its \
-         ratio to {} with the 95 % confidence interval; the median {word}, how much the {word}s \
-         vary (standard deviation over mean), stalls, and the worst verdict.</p>",
-        Text(&table.base)
+        "<p class=\"source\">In each cell: the mean of all its {word}s;{} the median {word}, how \
+         much the {word}s vary (standard deviation over mean), stalls, and the worst verdict.</p>",
+        Text(&ratio)
     );
     match &table.pooled {
         Some(pooled) => put!(
