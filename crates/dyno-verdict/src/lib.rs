@@ -28,6 +28,7 @@ mod data;
 mod errors;
 pub mod fitness;
 mod generator;
+mod limits;
 mod machine;
 mod part;
 mod pivot;
@@ -56,12 +57,12 @@ pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCou
 pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
 pub use generator::CEILING;
+pub use limits::limits;
 pub use part::judge_part;
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;
 pub use server::same_setting;
 pub use server_host::{ON_IT as ON_SERVER_HOST, server_host, server_host_limit};
-pub use waits::waits;
 pub use waive::{UnknownCheck, waive};
 
 use view::View;
