@@ -9,9 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
-use dyno_core::units::human_number;
 use dyno_report::export::csv::table as csv_table;
-use dyno_report::sheet::Sheet;
 use dyno_report::terminal::pivot as shown;
 use dyno_report::{Pivot, markdown};
 use dyno_results::{Filter, Results, RunLine, Scope};
@@ -375,61 +373,13 @@ fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
     )
 }
 
-fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
+pub(super) fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
     let level = |levels: &'a [String], at: usize| levels.get(at).map_or("", String::as_str);
     let columns = table.columns.as_ref();
     (
         level(&table.rows.1, cell.row),
         columns.map(|(_, levels)| level(levels, cell.column)),
     )
-}
-
-/// The table as text, cell by cell.
-pub(super) fn as_sheet(table: &Pivot) -> Sheet {
-    let mut columns = vec![(table.rows.0.clone(), false)];
-    columns.extend(table.columns.iter().map(|(name, _)| (name.clone(), false)));
-    let names = [
-        &table.figure,
-        "ratio",
-        "95 %",
-        "stalled s",
-        "trials",
-        "verdict",
-    ];
-    columns.extend(names.map(|name| (name.to_owned(), name != "verdict")));
-    let rows = table.cells.iter().map(|cell| {
-        let (level, column) = levels(table, cell);
-        let mut row = vec![level.to_owned()];
-        row.extend(column.map(str::to_owned));
-        let bounds = cell.low.zip(cell.high);
-        let of = |value: Option<f64>, decimals: usize| match value {
-            None => "–".to_owned(),
-            Some(value) if value < 100.0 => human_number(value, decimals.max(2)),
-            Some(value) => human_number(value, decimals),
-        };
-        row.push(of(cell.value, 0));
-        row.push(of(cell.ratio, 3));
-        row.push(bounds.map_or_else(String::new, |(low, high)| format!("{low:.3} – {high:.3}")));
-        row.push(of(cell.stalled_s, 1));
-        row.push(cell.runs.len().to_string());
-        row.push(
-            cell.verdict
-                .map_or("not judged", |verdict| verdict.word())
-                .to_owned(),
-        );
-        row
-    });
-    let unit = if table.unit.is_empty() {
-        String::new()
-    } else {
-        format!(", {}", table.unit)
-    };
-    Sheet {
-        title: format!("{}{unit}; ratios to {}", table.figure, table.base),
-        about: table.pooled.clone().unwrap_or_default(),
-        columns,
-        rows: rows.collect(),
-    }
 }
 
 fn csv(table: &Pivot) -> std::io::Result<String> {
