@@ -30,6 +30,8 @@ pub enum SearchEnd {
     Unconfirmed,
     /// The load generator, not the server, was the limit.
     Refused,
+    /// Other processes on the host took the load generator's CPU time.
+    Crowded,
     /// The trials that were allowed did not decide it.
     Exhausted,
     /// The user ended it.

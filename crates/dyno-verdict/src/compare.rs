@@ -5,6 +5,7 @@ mod estimate;
 mod judged;
 mod metrics;
 mod refusal;
+mod settled;
 mod tables;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::view::View;
 
 pub use dyno_core::reported::Better;
 pub use refusal::CompareError;
+pub use settled::leave_out_moved;
 
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]

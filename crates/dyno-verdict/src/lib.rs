@@ -29,6 +29,7 @@ mod data;
 mod errors;
 pub mod fitness;
 mod generator;
+mod limits;
 mod machine;
 mod missing;
 mod part;
@@ -52,18 +53,18 @@ pub use advice::{Advice, Counsel, advice};
 pub use check::{Check, Threshold};
 pub use compare::{
     Basis, Better, CompareError, CompareOptions, Comparison, Difference, Metric, RunLabel,
-    RunToRun, Side, compare, described, poolable,
+    RunToRun, Side, compare, described, leave_out_moved, poolable,
 };
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
 pub use generator::CEILING;
+pub use limits::limits;
 pub use part::judge_part;
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;
 pub use server::same_setting;
 pub use server_host::{ON_IT as ON_SERVER_HOST, server_host, server_host_limit};
-pub use waits::waits;
 pub use waive::{UnknownCheck, waive};
 
 use view::View;

@@ -153,6 +153,8 @@ pub enum Base {
     Row(usize),
     /// This column, in each row.
     Column(usize),
+    /// No ratios: the cells are not comparable, such as those of different workloads.
+    None,
 }
 
 /// The cells of a table, in the order of the groups, with the unit of the figure.
@@ -171,6 +173,7 @@ pub fn pivot(
     let is_base = |of: &Group<'_>, group: &Group<'_>| match base {
         Base::Row(row) => group.row == row,
         Base::Column(column) => group.row == of.row && group.column == column,
+        Base::None => false,
     };
     let mut unit = String::new();
     let mut cells = Vec::new();
@@ -367,6 +370,21 @@ mod tests {
         assert_eq!(cells[1].ratio, None);
         let (cells, _) = pivot(&groups, "no such", Base::Row(1), &options).unwrap();
         assert_eq!(cells[0].value, None);
+        // Without a base, runs that cannot be compared have their values.
+        let mut tpcc = run(10, 500.0);
+        tpcc.head.workload.name = "tpcc.lua".to_owned();
+        let groups = [
+            group(0, 0, 0),
+            Group {
+                row: 1,
+                column: 0,
+                runs: vec![&tpcc],
+            },
+        ];
+        assert!(pivot(&groups, "events", Base::Row(0), &options).is_err());
+        let (cells, _) = pivot(&groups, "events", Base::None, &options).unwrap();
+        let whole = |cell: &Cell| cell.value.is_some() && cell.ratio.is_none();
+        assert!(cells.len() == 2 && cells.iter().all(whole));
     }
 
     #[test]

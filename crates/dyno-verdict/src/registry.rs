@@ -172,6 +172,35 @@ mod tests {
         );
     }
 
+    /// The number of all checks in the output that the guide shows: `43 of 63 checks ran`.
+    #[test]
+    fn the_guide_shows_the_number_of_checks() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let pages = std::fs::read_dir(format!("{root}/docs")).unwrap();
+        let pages = pages.map(|page| page.unwrap().path());
+        let mut paths: Vec<_> = pages.filter(|path| path.is_file()).collect();
+        paths.push(format!("{root}/README.md").into());
+        let counts = [checks().len(), super::COMPARISON.len()].map(|count| count.to_string());
+        let mut shown = 0;
+        for path in paths {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let parts: Vec<&str> = text.split(" checks ran").collect();
+            for before in parts.iter().rev().skip(1) {
+                let count = before.rsplit(' ').next().unwrap();
+                if count.parse::<usize>().is_err() {
+                    continue;
+                }
+                assert!(
+                    counts.iter().any(|own| own == count),
+                    "{}: {count} checks instead of {counts:?}",
+                    path.display()
+                );
+                shown += 1;
+            }
+        }
+        assert!(shown > 3, "{shown}");
+    }
+
     #[test]
     fn every_number_has_a_check_and_every_check_a_unique_name() {
         let numbers: Vec<u8> = checks().iter().map(|check| check.number).collect();

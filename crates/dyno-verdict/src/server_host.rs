@@ -30,7 +30,7 @@ const CHECKS: [&str; 7] = [
 ];
 
 /// From this percentage on, the CPUs limit the server.
-const BUSY: f64 = 95.0;
+pub(crate) const BUSY: f64 = 95.0;
 /// From this share of the offered load on, the load is the limit.
 const REACHED: f64 = 0.98;
 /// The shortest time with a meaningful mean, in seconds.
@@ -58,14 +58,8 @@ pub fn server_host(run: &RunRecord) -> Option<ServerHost> {
 /// A sentence if its CPUs limit the figure; `None` also for this host, which is reported without an
 /// observer.
 pub fn server_host_limit(run: &RunRecord, host: &ServerHost) -> Option<String> {
-    let summary = run.summary.as_ref()?;
-    let is_figure = summary.totals.events > 0 && summary.measured_s >= LENGTH_MIN;
-    let reached = summary
-        .open_loop
-        .as_ref()
-        .is_some_and(|open| open.achieved_per_s >= open.offered_per_s * REACHED);
     let busy = host.busy_percent.filter(|busy| *busy >= BUSY)?;
-    if !is_figure || reached || !is_another(run) {
+    if !is_limited(run) || !is_another(run) {
         return None;
     }
     let server = host.server_percent.map_or_else(String::new, |server| {
@@ -74,6 +68,15 @@ pub fn server_host_limit(run: &RunRecord, host: &ServerHost) -> Option<String> {
     Some(format!(
         "The CPUs of the server's host: {busy:.0} % busy{server}."
     ))
+}
+
+/// Whether a busy host can be the limit: there is a figure, and the offered load was not served.
+pub(crate) fn is_limited(run: &RunRecord) -> bool {
+    run.summary.as_ref().is_some_and(|summary| {
+        let open = summary.open_loop.as_ref();
+        let reached = open.is_some_and(|open| open.achieved_per_s >= open.offered_per_s * REACHED);
+        summary.totals.events > 0 && summary.measured_s >= LENGTH_MIN && !reached
+    })
 }
 
 /// Runs the host checks on the server's host and adds the results to the findings.

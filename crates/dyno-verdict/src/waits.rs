@@ -16,7 +16,7 @@ const MISSES_MIN: f64 = 0.01;
 const THROTTLED_MIN: f64 = 50.0;
 
 /// Limits shown by the server's list of sessions, as sentences; usually empty.
-pub fn waits(run: &RunRecord) -> Vec<String> {
+pub(crate) fn waits(run: &RunRecord) -> Vec<String> {
     [opening_tables(run), throttled(run)]
         .into_iter()
         .flatten()

@@ -105,7 +105,14 @@ fn settings_that_a_killed_process_changed_are_restored() {
     dyno.finish(LIMIT);
     lab.wait_for_nobody();
     assert!(lab.path("dyno.db-undo").exists());
-    lab.dyno("lab resume online.toml").success();
+    let resumed = lab.dyno("lab resume online.toml").success();
+    has(
+        &resumed,
+        &[
+            "was cut off when Dyno was killed, and is run again",
+            "first Dyno undoes its changes on the server: ",
+        ],
+    );
     assert_eq!(has_now(), own);
     assert!(!lab.path("dyno.db-undo").exists());
     let state = status(&lab, "online.toml").to_string();

@@ -194,10 +194,6 @@ fn advice_about_runs_that_cannot_be_compared_gives_a_table() {
             "--rows memory --columns sessions",
         ),
         (
-            "table 1 5 --rows workload",
-            "--rows workload --columns memory",
-        ),
-        (
             "table 1 2 5 --rows memory",
             "--rows workload --columns memory",
         ),
@@ -218,6 +214,16 @@ fn advice_about_runs_that_cannot_be_compared_gives_a_table() {
         };
         lab.dyno(&followed).success();
     }
+    // Workloads are not compared, but their figures are listed.
+    let workloads = lab.json("table 1 5 --rows workload --json");
+    let levels = serde_json::json!(["oltp_point_select", "oltp_read_only"]);
+    assert_eq!(workloads["rows"]["levels"], levels);
+    assert_eq!(workloads["base"], Value::Null);
+    let cells = workloads["cells"].as_array().unwrap();
+    assert!(cells.iter().all(|cell| cell["value"].is_number()));
+    assert!(cells.iter().all(|cell| cell["ratio"].is_null()));
+    let refused = lab.dyno("table 1 5 --rows workload --base oltp_point_select");
+    has(&refused.failure(1), &["--rows workload --columns memory"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use dyno_report::junit::{Suite, of_comparison};
 use dyno_report::markdown;
 use dyno_report::terminal::comparison;
 use dyno_results::Scope;
-use dyno_verdict::{CompareOptions, Comparison, compare};
+use dyno_verdict::{CompareOptions, Comparison, compare, leave_out_moved};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -50,7 +50,10 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
 fn compared(parsed: &Parsed) -> Result<u8> {
     let is_markdown = output::is_markdown(parsed)?;
     let junit = JUnit::of(parsed)?;
-    let all = sides(parsed)?;
+    let mut all = sides(parsed)?;
+    for moved in all.iter_mut().flat_map(leave_out_moved) {
+        console::note(&format!("left out: {moved}"));
+    }
     let [base, sides @ ..] = all.as_slice() else {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
     };

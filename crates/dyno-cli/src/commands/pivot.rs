@@ -9,13 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
-use dyno_core::units::human_number;
 use dyno_report::export::csv::table as csv_table;
-use dyno_report::sheet::Sheet;
 use dyno_report::terminal::pivot as shown;
 use dyno_report::{Pivot, markdown};
 use dyno_results::{Filter, Results, RunLine, Scope};
-use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot, pooled};
+use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, leave_out_moved, pivot, pooled};
 use serde_json::{Value, json};
 
 use super::runs::{no_factor, selected, unknown};
@@ -149,6 +147,14 @@ pub(super) fn base_name(layout: &Layout, base: usize) -> String {
     format!("{name}={}", levels.get(base).map_or("", String::as_str))
 }
 
+/// The same, or nothing if there are no ratios.
+fn named(layout: &Layout, base: usize, by: Base) -> String {
+    match by {
+        Base::None => String::new(),
+        _ => base_name(layout, base),
+    }
+}
+
 /// The table of a report, with the index of the base: by the requested factors, or by two or more
 /// varied ones.
 ///
@@ -188,18 +194,14 @@ pub(super) fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Piv
         no_factor(&factor, all.map(String::as_str).filter(|name| !known(name)))
     })?;
     let base = base(&layout, parsed.value("base"))?;
+    let by = of(parsed, &layout, base);
     let group = |((row, column), places): (&(usize, usize), &Vec<usize>)| Group {
         row: *row,
         column: *column,
         runs: places.iter().filter_map(|place| runs.get(*place)).collect(),
     };
     let groups: Vec<Group<'_>> = layout.places.iter().map(group).collect();
-    let cells = match pivot(
-        &groups,
-        "events",
-        of(&layout, base),
-        &CompareOptions::default(),
-    ) {
+    let cells = match pivot(&groups, "events", by, &CompareOptions::default()) {
         Ok((cells, _)) => cells,
         // It was not requested.
         Err(_) if asked.is_none() => return Ok(None),
@@ -208,7 +210,7 @@ pub(super) fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Piv
     let table = Pivot {
         figure: "rate".to_owned(),
         unit: "per second".to_owned(),
-        base: base_name(&layout, base),
+        base: named(&layout, base, by),
         runs: layout.places.values().cloned().collect(),
         rows: layout.rows,
         columns: layout.columns,
@@ -243,8 +245,53 @@ fn table(
     base: usize,
     (figure, metric): (&str, &str),
 ) -> Result<Pivot> {
+    let records = records(parsed, results, lines, &layout)?;
+    let groups: Vec<Group<'_>> = records
+        .iter()
+        .map(|((row, column), runs)| Group {
+            row: *row,
+            column: *column,
+            runs: runs.iter().collect(),
+        })
+        .collect();
+    let options = CompareOptions {
+        other_workload: parsed.has("force"),
+        ..CompareOptions::default()
+    };
+    let by = of(parsed, &layout, base);
+    let made = pivot(&groups, metric, by, &options);
+    let (cells, unit) = made.map_err(|error| {
+        let advice = advice::advice(&groups, (&layout, by), metric, &options);
+        anyhow::anyhow!("{error}; {advice}")
+    })?;
+    report_missing(&groups, (&cells, &layout), (figure, metric), &options)?;
+    Ok(Pivot {
+        figure: figure.to_owned(),
+        unit,
+        base: named(&layout, base, by),
+        rows: layout.rows,
+        columns: layout.columns,
+        cells,
+        runs: Vec::new(),
+        pooled: pooled(&groups),
+    })
+}
+
+/// The runs of a cell, by its row and column.
+type Records = Vec<((usize, usize), Vec<RunRecord>)>;
+
+/// The runs of each cell, or their parts in the window. Reports those that are left out.
+///
+/// # Errors
+/// A run cannot be read, or no run has a part in the window.
+fn records(
+    parsed: &Parsed,
+    results: &Results,
+    lines: &[RunLine],
+    layout: &Layout,
+) -> Result<Records> {
     let window = window::asked(parsed)?;
-    let mut records: Vec<((usize, usize), Vec<RunRecord>)> = Vec::new();
+    let mut records = Records::new();
     let mut outside = Vec::new();
     for (place, runs) in &layout.places {
         let ids = runs.iter().filter_map(|run| Some(lines.get(*run)?.id));
@@ -260,6 +307,9 @@ fn table(
                 },
             }
         }
+        for moved in leave_out_moved(&mut cell) {
+            console::note(&format!("left out: {moved}"));
+        }
         if !cell.is_empty() {
             records.push((*place, cell));
         }
@@ -272,35 +322,7 @@ fn table(
     for error in &outside {
         console::note(&format!("left out: {error:#}"));
     }
-    let groups: Vec<Group<'_>> = records
-        .iter()
-        .map(|((row, column), runs)| Group {
-            row: *row,
-            column: *column,
-            runs: runs.iter().collect(),
-        })
-        .collect();
-    let options = CompareOptions {
-        other_workload: parsed.has("force"),
-        ..CompareOptions::default()
-    };
-    let by = of(&layout, base);
-    let made = pivot(&groups, metric, by, &options);
-    let (cells, unit) = made.map_err(|error| {
-        let advice = advice::advice(&groups, (&layout, by), metric, &options);
-        anyhow::anyhow!("{error}; {advice}")
-    })?;
-    report_missing(&groups, (&cells, &layout), (figure, metric), &options)?;
-    Ok(Pivot {
-        figure: figure.to_owned(),
-        unit,
-        base: base_name(&layout, base),
-        rows: layout.rows,
-        columns: layout.columns,
-        cells,
-        runs: Vec::new(),
-        pooled: pooled(&groups),
-    })
+    Ok(records)
 }
 
 /// Reports cells without the figure.
@@ -324,9 +346,13 @@ fn report_missing(
 }
 
 /// The base: a row if there are no columns.
-fn of(layout: &Layout, base: usize) -> Base {
+fn of(parsed: &Parsed, layout: &Layout, base: usize) -> Base {
     match layout.columns {
         Some(_) => Base::Column(base),
+        // Ratios of different workloads must be requested.
+        None if layout.rows.0 == "workload" && !parsed.has("base") && !parsed.has("force") => {
+            Base::None
+        }
         None => Base::Row(base),
     }
 }
@@ -347,61 +373,13 @@ fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
     )
 }
 
-fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
+pub(super) fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a str>) {
     let level = |levels: &'a [String], at: usize| levels.get(at).map_or("", String::as_str);
     let columns = table.columns.as_ref();
     (
         level(&table.rows.1, cell.row),
         columns.map(|(_, levels)| level(levels, cell.column)),
     )
-}
-
-/// The table as text, cell by cell.
-pub(super) fn as_sheet(table: &Pivot) -> Sheet {
-    let mut columns = vec![(table.rows.0.clone(), false)];
-    columns.extend(table.columns.iter().map(|(name, _)| (name.clone(), false)));
-    let names = [
-        &table.figure,
-        "ratio",
-        "95 %",
-        "stalled s",
-        "trials",
-        "verdict",
-    ];
-    columns.extend(names.map(|name| (name.to_owned(), name != "verdict")));
-    let rows = table.cells.iter().map(|cell| {
-        let (level, column) = levels(table, cell);
-        let mut row = vec![level.to_owned()];
-        row.extend(column.map(str::to_owned));
-        let bounds = cell.low.zip(cell.high);
-        let of = |value: Option<f64>, decimals: usize| match value {
-            None => "–".to_owned(),
-            Some(value) if value < 100.0 => human_number(value, decimals.max(2)),
-            Some(value) => human_number(value, decimals),
-        };
-        row.push(of(cell.value, 0));
-        row.push(of(cell.ratio, 3));
-        row.push(bounds.map_or_else(String::new, |(low, high)| format!("{low:.3} – {high:.3}")));
-        row.push(of(cell.stalled_s, 1));
-        row.push(cell.runs.len().to_string());
-        row.push(
-            cell.verdict
-                .map_or("not judged", |verdict| verdict.word())
-                .to_owned(),
-        );
-        row
-    });
-    let unit = if table.unit.is_empty() {
-        String::new()
-    } else {
-        format!(", {}", table.unit)
-    };
-    Sheet {
-        title: format!("{}{unit}; ratios to {}", table.figure, table.base),
-        about: table.pooled.clone().unwrap_or_default(),
-        columns,
-        rows: rows.collect(),
-    }
 }
 
 fn csv(table: &Pivot) -> std::io::Result<String> {
@@ -457,7 +435,7 @@ fn as_json(table: &Pivot) -> Value {
     json!({
         "figure": table.figure,
         "unit": table.unit,
-        "base": table.base,
+        "base": (!table.base.is_empty()).then_some(&table.base),
         "rows": {"factor": table.rows.0, "levels": table.rows.1},
         "columns": table.columns.as_ref().map(|(name, levels)| json!({
             "factor": name,

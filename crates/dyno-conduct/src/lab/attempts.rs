@@ -3,7 +3,7 @@
 use anyhow::Result;
 use dyno_results::{Results, Tried};
 
-use super::Lab;
+use super::{Lab, site};
 
 /// An experiment that is running now, and its process. Concurrent trials would disturb each other,
 /// and might be the same.
@@ -21,34 +21,42 @@ pub fn running(results: &Results) -> Result<Option<(String, i64)>> {
     Ok(None)
 }
 
-/// A trial whose process was killed and may have left changes on a running server: the next trial
-/// would take them for the server's own settings.
+/// A trial that was cut off because its process was killed.
 pub struct Killed<'a> {
     /// The trial.
     pub label: &'a str,
-    /// The changed settings, and how to undo other changes.
+    /// The statements that undo its changes on a running server; the next trial runs them first.
+    pub undo: Vec<String>,
+    /// Without such statements: the settings that it may have left on a running server, and how to
+    /// undo other changes. The next trial would take them for the server's own settings.
     pub changed: Vec<&'a str>,
 }
 
 /// The trials whose processes were killed.
 ///
 /// # Errors
-/// The results file cannot be read.
+/// The results file, or the file with the statements next to it, cannot be read.
 pub fn killed<'a>(lab: &'a Lab, results: &Results) -> Result<Vec<Killed<'a>>> {
     let states = lab.states(results)?;
     let mut all = Vec::new();
     for (number, planned) in lab.planned.iter().enumerate() {
-        let effective = &lab.cell(number).effective;
-        let changes = !effective.online.is_empty() || !effective.sql.is_empty();
         let state = states.get(&planned.identity.to_string());
-        let is_begun = state.is_some_and(|state| state.tried == Tried::Begun);
-        if effective.server.url.is_some() && changes && is_begun {
-            let changed = effective.online.keys().chain(&effective.undo);
-            all.push(Killed {
-                label: &planned.label,
-                changed: changed.map(String::as_str).collect(),
-            });
+        if !state.is_some_and(|state| state.tried == Tried::Begun) {
+            continue;
         }
+        let effective = &lab.cell(number).effective;
+        let undo = match &effective.server.url {
+            Some(url) => site::left_to_undo(results.path(), url)?,
+            None => Vec::new(),
+        };
+        let changes = !effective.online.is_empty() || !effective.sql.is_empty();
+        let is_left = effective.server.url.is_some() && changes && undo.is_empty();
+        let changed = effective.online.keys().chain(&effective.undo);
+        all.push(Killed {
+            label: &planned.label,
+            undo,
+            changed: changed.map(String::as_str).filter(|_| is_left).collect(),
+        });
     }
     Ok(all)
 }

@@ -80,6 +80,7 @@ fn no_answer(ending: SearchEnd) -> Option<&'static str> {
     match ending {
         SearchEnd::Found => None,
         SearchEnd::Ceiling | SearchEnd::Refused => Some("the load generator was the limit"),
+        SearchEnd::Crowded => Some("other processes took the load generator's CPU time"),
         SearchEnd::Floor => Some("even the lowest load breaks the promise"),
         SearchEnd::Unconfirmed => Some("no load was confirmed"),
         SearchEnd::Exhausted => Some("the allowed number of trials did not settle it"),

@@ -430,3 +430,14 @@ fn with_mode(url: &str, mode: &str) -> String {
 pub(super) fn since(begun: u64) -> f64 {
     Clock.since(begun).as_secs_f64()
 }
+
+/// The statements that undo what a killed process changed on a server; the next trial there runs
+/// them first.
+///
+/// # Errors
+/// The file with the statements cannot be read.
+pub(super) fn left_to_undo(results: &Path, url: &str) -> Result<Vec<String>> {
+    let path = results.canonicalize();
+    let left = kept::left(path.as_deref().unwrap_or(results), url)?;
+    Ok(left.unwrap_or_default())
+}

@@ -51,6 +51,7 @@ pub fn conduct(
         search: None,
         runs: Vec::new(),
         whys: Vec::new(),
+        is_crowded: false,
         greatest: None,
     };
     let trouble = under_way.go().err();
@@ -87,6 +88,8 @@ struct UnderWay<'a> {
     runs: Vec<RunSummary>,
     /// The promises that each trial broke, except the first percentile's.
     whys: Vec<String>,
+    /// Whether the last trial is void because of other processes.
+    is_crowded: bool,
     greatest: Option<f64>,
 }
 
@@ -125,7 +128,12 @@ impl UnderWay<'_> {
     }
 
     fn take(&mut self, search: &mut Search, asked: Asked, ended: Ended) -> Result<()> {
-        let Ended { run, outcome, why } = ended;
+        let Ended {
+            run,
+            outcome,
+            is_crowded,
+            why,
+        } = ended;
         search.observe(asked.ended(outcome))?;
         if self.ask.terms.promise.of == Searched::Rate
             && self.greatest.is_none()
@@ -134,6 +142,7 @@ impl UnderWay<'_> {
             *search = self.bounded(search, CEILING_SHARE * ceiling)?;
         }
         self.whys.push(why);
+        self.is_crowded = is_crowded;
         // The intervals are no longer needed, and there may be many trials.
         self.runs.push(RunSummary {
             intervals: Vec::new(),
@@ -211,6 +220,9 @@ impl UnderWay<'_> {
             && let Some(last) = result.trials.last()
         {
             result.why.clone_from(&last.why);
+            if self.is_crowded {
+                result.ending = SearchEnd::Crowded;
+            }
         }
         let ground = self.ground.as_ref();
         result.warnings = warnings(&self.ask.terms, ground, &self.runs, &result);

@@ -3,6 +3,7 @@
 mod ask;
 mod climb;
 mod conduct;
+mod fault;
 mod follower;
 pub mod promise;
 mod trial;

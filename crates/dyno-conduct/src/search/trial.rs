@@ -6,18 +6,17 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dyno_analysis::search::{FACTOR, Searched};
 use dyno_core::clock;
-use dyno_core::finding::{Cause, Finding, Outcome as Found};
 use dyno_core::plan::{Calibrate, Drive, RecordPlan};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_core::text::trim_zeros;
-use dyno_core::units::human_count;
 use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{Results, Scope};
 use dyno_run::Sinks;
 use dyno_stats::search::Outcome;
 
 use super::ask::Ask;
+use super::fault::{Fault, fault};
 use super::promise::LatencyPromise;
 use crate::command::execute;
 use crate::hosts::Hosts;
@@ -28,13 +27,6 @@ use crate::stage::Stage;
 pub const OFFERED: &str = "offered";
 /// The factor of the runs that find the start of the search.
 pub(super) const CLIMB: &str = "search-climb";
-
-/// Checks that attribute the limit to the load generator, each with the mildest outcome that does.
-const CLIENTS: [(&str, Found); 3] = [
-    ("generator-ceiling", Found::Refuse),
-    ("client-cpu", Found::Doubt),
-    ("schedule-lag", Found::Doubt),
-];
 
 /// Runs the trials of a search.
 pub(super) struct Trials<'a> {
@@ -56,6 +48,8 @@ pub(super) struct Ended {
     pub run: RunSummary,
     /// Its vote on the promise.
     pub outcome: Outcome,
+    /// Whether it is void because other processes took the load generator's CPU time.
+    pub is_crowded: bool,
     /// The promises that it broke, except the first percentile's; may be empty.
     pub why: String,
 }
@@ -178,10 +172,11 @@ impl Trials<'_> {
         // A late generator can only make events later, so a promise that was kept counts as kept.
         let at_fault = match holds || self.ask.is_embedded {
             true => None,
-            false => clients_fault(&run.findings),
+            false => fault(&run.findings),
         };
+        let is_crowded = at_fault.as_ref().is_some_and(|fault| fault.is_crowded);
         let outcome = match at_fault {
-            Some(why) => Outcome::Void { why },
+            Some(Fault { why, .. }) => Outcome::Void { why },
             None => Outcome::Measured {
                 loss_ratio,
                 duration: terms.goal.trial_duration,
@@ -191,6 +186,7 @@ impl Trials<'_> {
         Ok(Ended {
             run,
             outcome,
+            is_crowded,
             why: broken.join(", "),
         })
     }
@@ -283,33 +279,6 @@ fn above(record: &RunRecord, open: bool, within: Duration) -> Option<u64> {
     )
 }
 
-/// Whether a check attributes the limit to the load generator, waived or not. A generator that got
-/// too little CPU was the limit even if another finding explains why.
-fn is_clients(finding: &Finding) -> bool {
-    let bound = CLIENTS.iter().find(|(name, _)| *name == finding.check);
-    bound.is_some_and(|(_, from)| finding.outcome >= *from || is_starved(finding))
-}
-
-fn is_starved(finding: &Finding) -> bool {
-    finding.check == "client-cpu"
-        && finding.outcome == Found::NotChecked
-        && finding.names(Cause::StarvedWorker)
-}
-
-/// Evidence that the load generator was the limit.
-fn clients_fault(findings: &[Finding]) -> Option<String> {
-    let at_fault = |finding: &&Finding| finding.waived.is_none() && is_clients(finding);
-    let found = findings
-        .iter()
-        .filter(at_fault)
-        .max_by_key(|own| own.outcome)?;
-    Some(
-        format!("{}: {} {}", found.check, found.evidence, found.advice)
-            .trim_end()
-            .to_owned(),
-    )
-}
-
 /// The load generator's ceiling according to the run's findings.
 pub(super) fn ceiling(run: &RunSummary) -> Option<f64> {
     let mut findings = run.findings.iter();
@@ -317,50 +286,10 @@ pub(super) fn ceiling(run: &RunSummary) -> Option<f64> {
     own.number(dyno_verdict::CEILING).filter(|rate| *rate > 0.0)
 }
 
-/// Number of trials in which a finding against the load generator was waived.
-pub(super) fn waived(runs: &[RunSummary]) -> Option<String> {
-    let own = |run: &&RunSummary| {
-        let mut findings = run.findings.iter();
-        findings.any(|finding| finding.waived.is_some() && is_clients(finding))
-    };
-    let count = runs.iter().filter(own).count();
-    (count > 0).then(|| {
-        format!(
-            "In {count} of {} trials the load generator was at fault, which was waived: it may \
-             have caused the late events.",
-            runs.len()
-        )
-    })
-}
-
-/// Checks that refuse trials for reasons other than the load generator, with the number of trials.
-pub(super) fn refusals(runs: &[RunSummary]) -> Vec<String> {
-    let mut counts: Vec<(&str, u64)> = Vec::new();
-    for finding in runs.iter().flat_map(|run| &run.findings) {
-        let refuses = finding.outcome == Found::Refuse && finding.waived.is_none();
-        if !refuses || CLIENTS.iter().any(|(name, _)| *name == finding.check) {
-            continue;
-        }
-        match counts.iter_mut().find(|(name, _)| *name == finding.check) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((&finding.check, 1)),
-        }
-    }
-    let all = human_count(runs.len() as u64);
-    let lines = counts.iter().map(|(check, count)| {
-        format!(
-            "{check} refuses {} of {all} trials: see dyno show RUN --findings",
-            human_count(*count)
-        )
-    });
-    lines.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use dyno_core::summary::{LatencyLimit, OpenLoopSummary};
-    use dyno_samples::values;
 
     #[test]
     fn each_run_has_its_own_seed() {
@@ -410,50 +339,5 @@ mod tests {
         });
         // Of 1000: 30 late, 10 failed, 5 in flight, 60 dropped, 25 waiting.
         assert!((loss_ratio(&run, None, &own) - 0.13).abs() < 1e-12);
-    }
-
-    #[test]
-    fn the_load_generator_is_at_fault_where_its_checks_say_so() {
-        let finding = |check, outcome| values::finding(check, 1, outcome, "Evidence.");
-        let of = |check, outcome| clients_fault(&[finding(check, outcome)]);
-        assert_eq!(
-            of("client-cpu", Found::Doubt).unwrap(),
-            "client-cpu: Evidence. Offer less, or run longer."
-        );
-        assert!(of("schedule-lag", Found::Refuse).is_some());
-        assert!(of("generator-ceiling", Found::Refuse).is_some());
-        assert_eq!(of("generator-ceiling", Found::Doubt), None);
-        assert_eq!(of("client-cpu", Found::Pass), None);
-        assert_eq!(of("offered-rate", Found::Doubt), None);
-        let mut explained = finding("client-cpu", Found::NotChecked);
-        assert_eq!(clients_fault(std::slice::from_ref(&explained)), None);
-        explained.causes = vec![Cause::StarvedWorker];
-        assert!(clients_fault(&[explained]).is_some());
-        let mut waived = finding("client-cpu", Found::Doubt);
-        waived.waived = Some("known".to_owned());
-        assert_eq!(clients_fault(std::slice::from_ref(&waived)), None);
-        let mut runs = vec![RunSummary::default(), RunSummary::default()];
-        assert_eq!(super::waived(&runs), None);
-        runs[1].findings = vec![waived];
-        let waived = super::waived(&runs).unwrap();
-        assert!(
-            waived.starts_with("In 1 of 2 trials the load generator was at fault"),
-            "{waived}"
-        );
-        // Every name is that of an existing check.
-        for (name, _) in CLIENTS {
-            assert!(
-                dyno_verdict::checks()
-                    .iter()
-                    .any(|check| check.name == name)
-            );
-        }
-        let mut runs = vec![RunSummary::default(), RunSummary::default()];
-        runs[0].findings = vec![finding("durability", Found::Refuse)];
-        let refusals = refusals(&runs);
-        assert!(
-            refusals[0].starts_with("durability refuses 1 of 2 trials"),
-            "{refusals:?}"
-        );
     }
 }

@@ -8,7 +8,8 @@ use dyno_core::units::parse_duration;
 
 use super::ask::Terms;
 use super::climb::Ground;
-use super::trial::{record_of, refusals, waived};
+use super::fault::{refusals, waived};
+use super::trial::record_of;
 
 /// With fewer late events than this, whether a trial just keeps the promise is chance.
 const LATE_FEW: f64 = 5.0;
@@ -21,7 +22,7 @@ pub(super) fn warnings(
     result: &SearchResult,
 ) -> Vec<String> {
     let mut all = Vec::new();
-    if result.ending == SearchEnd::Refused {
+    if matches!(result.ending, SearchEnd::Refused | SearchEnd::Crowded) {
         all.push(format!("Two trials in a row are void: {}", result.why));
     }
     if let Some(ground) = ground {

@@ -13,7 +13,7 @@ pub struct Pivot {
     pub rows: (String, Vec<String>),
     /// The factor of the columns, and its levels; `None` with one factor.
     pub columns: Option<(String, Vec<String>)>,
-    /// The base of ratios, e.g. `engine=innodb`.
+    /// The base of ratios, e.g. `engine=innodb`; empty without ratios.
     pub base: String,
     /// The cells with runs.
     pub cells: Vec<Cell>,

@@ -1,5 +1,6 @@
 //! The components of latency: the server's, the queue's and the generator's time.
 
+use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::LatencySummary;
 
 use super::chart::{Axis, Chart, Look, Time};
@@ -37,7 +38,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     page.boxed(open.map(document::open_loop).into_iter().chain([table]));
     if view.is_open() {
         backlog(page, view);
-    } else {
+    } else if is_closed(view.run) {
         page.nothing(
             "A closed loop: each session starts its next event when the previous one ends, so \
              nothing queues and response time equals service time. When the server stalls, so does \
@@ -45,6 +46,13 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
         );
     }
     page.end_section();
+}
+
+/// Whether the loop is known to be closed. Part of a log may lack the response times that show an
+/// open loop.
+fn is_closed(run: &RunRecord) -> bool {
+    let drive = run.head.drive.as_ref();
+    run.head.source == Source::Dyno && drive.is_some_and(|drive| drive.open_loop.is_none())
 }
 
 fn backlog(page: &mut Page, view: &View<'_>) {

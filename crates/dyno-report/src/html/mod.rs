@@ -4,6 +4,7 @@
 //! script draws with Apache ECharts (version in `assets/build.sh`). A Content-Security-Policy
 //! forbids every load and every script but these two.
 
+use dyno_core::finding::Tally;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_verdict::Comparison;
 use maud::html;
@@ -116,7 +117,19 @@ fn written(input: &ReportInput<'_>) -> (Page, String) {
     for view in &views {
         one_run(&mut page, view);
     }
-    (page, title)
+    (page, judged(title, input, &views))
+}
+
+/// The title with the verdict of a single run.
+fn judged(title: String, input: &ReportInput<'_>, views: &[View<'_>]) -> String {
+    let ([view], None) = (views, input.experiment) else {
+        return title;
+    };
+    let is_thin = Tally::of(&view.run.findings).is_thin();
+    match view.run.verdict {
+        Some(verdict) => format!("{title} – {}", document::verdict_words(verdict, is_thin)),
+        None => title,
+    }
 }
 
 /// The heading of a report on these runs, and the name of each; a single run has no name.

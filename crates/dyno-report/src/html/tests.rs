@@ -1,6 +1,7 @@
 //! Pages of fictitious runs: what they must and must not contain.
 
 mod several;
+mod single;
 
 use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};

@@ -3,7 +3,7 @@
 use dyno_core::visible::is_hidden;
 
 use super::{Cell, Mark, Table};
-use crate::terminal::{Ink, Look, columns, wrap};
+use crate::terminal::{Ink, Look, columns, cut, wrap};
 
 /// Blanks between columns.
 const GAP: usize = 2;
@@ -102,14 +102,7 @@ fn grid(out: &mut String, table: &Table, look: &Look) {
 }
 
 fn padded(text: &str, width: usize) -> String {
-    let cut: String = match columns(text) > width {
-        true => text
-            .chars()
-            .take(width.saturating_sub(1))
-            .chain(['…'])
-            .collect(),
-        false => text.to_owned(),
-    };
+    let cut = cut(text, width);
     let pad = width.saturating_sub(columns(&cut));
     cut + &" ".repeat(pad)
 }

@@ -87,25 +87,43 @@ pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text cut to `width` columns, with an ellipsis if it was cut.
-pub(super) fn cut(text: &str, width: usize) -> String {
+/// Narrower texts are names and figures, which are cut within words: each letter counts.
+const SENTENCE_MIN: usize = 24;
+
+/// The text cut to `width` columns, with an ellipsis if it was cut; at a word, unless that would
+/// lose more than half.
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.into();
     }
     if width == 0 {
         return String::new();
     }
-    let mut out = String::new();
     let mut used = 1;
-    for c in text.chars() {
+    let beyond = text.char_indices().find(|(_, c)| {
         used += c.width().unwrap_or(0);
-        if used > width {
-            break;
-        }
-        out.push(c);
+        used > width
+    });
+    let end = beyond.map_or(text.len(), |(at, _)| at);
+    let (shown, rest) = text.split_at(end);
+    let shown = match width >= SENTENCE_MIN {
+        true => whole_words(shown, rest),
+        false => shown,
+    };
+    format!("{shown}…")
+}
+
+/// The beginning of a text without the part of a word at its end; `rest` follows.
+fn whole_words<'a>(shown: &'a str, rest: &str) -> &'a str {
+    if rest.starts_with(' ') {
+        return shown.trim_end();
     }
-    out.push('…');
-    out
+    let words = shown.rfind(' ').and_then(|end| shown.get(..end));
+    let words = words.map(|words| words.trim_end_matches([' ', '·']));
+    match words {
+        Some(words) if columns(words) * 2 >= columns(shown) && !words.trim().is_empty() => words,
+        _ => shown,
+    }
 }
 
 /// The text in lines of at most `width` columns, broken at blanks if possible.
@@ -211,6 +229,24 @@ mod tests {
         assert_eq!(cut("数据库错误", 6), "数据…");
         assert_eq!(cut("abc", 1), "…");
         assert_eq!(cut("abc", 0), "");
+    }
+
+    #[test]
+    fn sentences_are_cut_at_words() {
+        let text = "The busiest worker used 99 % of a core";
+        assert_eq!(cut(text, 38), text);
+        assert_eq!(cut(text, 30), "The busiest worker used 99 %…");
+        assert_eq!(cut(text, 29), "The busiest worker used 99 %…");
+        assert_eq!(cut(text, 25), "The busiest worker used…");
+        assert_eq!(cut(text, 24), "The busiest worker used…");
+        let parts = "one · two three · four fives";
+        assert_eq!(cut(parts, 26), "one · two three · four…");
+        let parts = "one · two three four · fives";
+        assert_eq!(cut(parts, 27), "one · two three four…");
+        // A name, or a text that is mostly a name.
+        assert_eq!(cut(text, 15), "The busiest wo…");
+        let path = "in /var/lib/a-very-long-name/of-a-file";
+        assert_eq!(cut(path, 30), "in /var/lib/a-very-long-name/…");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) use compare::{answer, outcome, product, rank};
 pub use facts::facts;
 pub use findings::findings;
 pub use live::{live_line, scheduled_line, warmup_line};
-pub(crate) use look::{Ink, columns, wrap};
+pub(crate) use look::{Ink, columns, cut, wrap};
 pub use look::{Look, PIPE_COLUMNS};
 pub use phases::phases;
 pub use pivot::pivot;

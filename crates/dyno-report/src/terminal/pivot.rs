@@ -38,10 +38,15 @@ pub fn pivot(table: &Pivot, look: &Look) -> String {
 /// The figure and the base.
 pub(super) fn title(table: &Pivot) -> String {
     // Each latency has its own unit.
-    match table.unit.is_empty() || table.unit == MS {
-        true => format!("{}; ratios to {}", table.figure, table.base),
-        false => format!("{}, {}; ratios to {}", table.figure, table.unit, table.base),
-    }
+    let unit = match table.unit.is_empty() || table.unit == MS {
+        true => String::new(),
+        false => format!(", {}", table.unit),
+    };
+    let base = match table.base.is_empty() {
+        true => String::new(),
+        false => format!("; ratios to {}", table.base),
+    };
+    format!("{}{unit}{base}", table.figure)
 }
 
 /// The texts of each cell: the figure with its mark, the ratio with its interval, and stalls.
@@ -193,10 +198,11 @@ pub(super) fn legend(table: &Pivot) -> String {
         true => ", ~ valid, partly checked",
         false => "",
     };
-    format!(
-        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. Ratios have their 95 % \
-         confidence interval."
-    )
+    let ratios = match table.base.is_empty() {
+        true => "Different workloads are not compared: there are no ratios.",
+        false => "Ratios have their 95 % confidence interval.",
+    };
+    format!("{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}")
 }
 
 #[cfg(test)]
@@ -253,6 +259,16 @@ mod tests {
         insta::assert_snapshot!("one", pivot(&one, &Look::default()));
     }
 
+    #[test]
+    fn workloads_have_no_ratios() {
+        let mut of_workloads = table();
+        of_workloads.columns = None;
+        of_workloads.base = String::new();
+        of_workloads.cells = vec![cell(0, 0, 12.5, None), cell(1, 0, 10.0, None)];
+        let text = pivot(&of_workloads, &Look::default());
+        assert!(text.starts_with("\nrate, per second\n"), "{text}");
+        assert!(text.contains("are not compared: there are no ratios."));
+    }
     #[test]
     fn every_width_is_kept() {
         let mut wide = table();

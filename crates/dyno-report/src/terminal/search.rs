@@ -195,6 +195,9 @@ pub fn search_answer(found: &SearchResult) -> String {
         }
         (SearchEnd::Exhausted, _) => format!("Not found within the allowed trials; {so_far}"),
         (SearchEnd::Refused, _) => format!("Refused: the load generator is the limit; {so_far}"),
+        (SearchEnd::Crowded, _) => {
+            format!("Refused: other processes took the load generator's CPU time; {so_far}")
+        }
         (SearchEnd::Failed, _) => format!("Failed; {so_far}"),
         _ => format!("Interrupted; {so_far}"),
     }

@@ -11,7 +11,7 @@ pub fn sheet(of: &Sheet, look: &Look) -> String {
         out += &(look.paint(Ink::Strong, &line) + "\n");
     }
     out.push('\n');
-    out += &Table::from(of).finish(look);
+    out += &Table::from(of).told_apart(look);
     if !of.about.is_empty() {
         for line in wrap(&look.clean(&of.about), look.width()) {
             out += &(look.paint(Ink::Faint, &line) + "\n");

@@ -1,6 +1,8 @@
 //! Tables that fit the terminal.
 
-use super::look::{Ink, Look, columns, cut};
+use std::collections::BTreeMap;
+
+use super::look::{Ink, Look, columns, cut, wrap};
 use crate::document::{Align, Cell, Head, Table, Value, times};
 use crate::number::{latency, percent, rate, thousands};
 
@@ -51,30 +53,64 @@ impl Table {
 
     /// The lines with line ends. If the table is too wide, its widest text columns are cut.
     pub(super) fn finish(self, look: &Look) -> String {
+        self.lines(look, |_, _| false)
+    }
+
+    /// The same, but a column with texts that would be cut alike continues on further lines.
+    pub(super) fn told_apart(self, look: &Look) -> String {
+        self.lines(look, are_cut_alike)
+    }
+
+    /// `wraps` decides from the texts of a column and its width.
+    fn lines(self, look: &Look, wraps: impl Fn(&[&str], usize) -> bool) -> String {
         let rows = self.cleaned(look);
         let (widths, gap) = fitted(&self.heads, &rows, look.width());
+        let wrapped = widths.iter().enumerate().map(|(column, width)| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let texts: Vec<&str> = cells.map(|(_, text)| text.as_str()).collect();
+            wraps(&texts, *width)
+        });
+        let wrapped: Vec<bool> = wrapped.collect();
         let mut out = String::new();
         for row in &rows {
-            let mut line = String::new();
-            let cells = row.iter().zip(&self.heads).zip(&widths);
-            for (index, (((ink, text), head), width)) in cells.enumerate() {
+            let texts = row.iter().zip(&widths).zip(&wrapped);
+            let texts = texts.map(|(((_, text), width), wrapped)| match wrapped {
+                true => wrap(text, *width),
                 // The ellipsis must fit the look, too.
-                let text = look.clean(&cut(text, *width));
-                let pad = " ".repeat(width.saturating_sub(columns(&text)));
-                if index > 0 {
-                    line.push_str(&" ".repeat(gap));
+                false => vec![look.clean(&cut(text, *width))],
+            });
+            let texts: Vec<Vec<String>> = texts.collect();
+            let height = texts.iter().map(Vec::len).max().unwrap_or(0);
+            for at in 0..height {
+                let mut line = String::new();
+                let cells = row.iter().zip(&self.heads).zip(&widths).zip(&texts);
+                for (index, ((((ink, _), head), width), texts)) in cells.enumerate() {
+                    let text = texts.get(at).map_or("", String::as_str);
+                    let pad = " ".repeat(width.saturating_sub(columns(text)));
+                    if index > 0 {
+                        line.push_str(&" ".repeat(gap));
+                    }
+                    let painted = look.paint(*ink, text);
+                    match head.align {
+                        Align::Right => line.extend([pad, painted]),
+                        _ => line.extend([painted, pad]),
+                    }
                 }
-                let painted = look.paint(*ink, &text);
-                match head.align {
-                    Align::Right => line.extend([pad, painted]),
-                    _ => line.extend([painted, pad]),
-                }
+                out.push_str(line.trim_end());
+                out.push('\n');
             }
-            out.push_str(line.trim_end());
-            out.push('\n');
         }
         out
     }
+}
+
+/// Whether different texts would look the same at this width.
+fn are_cut_alike(texts: &[&str], width: usize) -> bool {
+    let mut shown: BTreeMap<String, &str> = BTreeMap::new();
+    texts.iter().any(|text| {
+        let other = shown.insert(cut(text, width), text);
+        other.is_some_and(|other| other != *text)
+    })
 }
 
 /// The columns' widths, and the gap between them.
@@ -142,5 +178,36 @@ mod tests {
         assert!(text.contains("  7  aaaaaaa"), "{text}");
         assert!(text.contains(" 12  oltp  [2J"), "{text}");
         assert!(text.contains("…  1.5 ms"), "{text}");
+    }
+
+    #[test]
+    fn texts_that_would_be_cut_alike_continue_below() {
+        let rows = [
+            ("innodb_flush_log_at_trx_commit=1 × sync_binlog=0", "0.95"),
+            ("innodb_flush_log_at_trx_commit=1 × sync_binlog=1", "1.05"),
+            ("innodb_flush_log_at_trx_commit=2", "1.20"),
+        ];
+        let table = || {
+            Table::of(&rows)
+                .text("level", 0, |row| row.0.to_owned())
+                .figure("ratio", 0, |row| row.1.to_owned())
+                .source("")
+        };
+        let look = Look {
+            columns: 44,
+            ..Look::default()
+        };
+        let cut = table().finish(&look);
+        assert_eq!(cut.matches("trx_commit=1 ×…  ").count(), 2, "{cut}");
+        let whole = table().told_apart(&look);
+        assert!(whole.lines().all(|line| columns(line) <= 44), "{whole}");
+        let lines: Vec<&str> = whole.lines().map(str::trim_end).collect();
+        assert_eq!(lines.len(), 6, "{whole}");
+        assert!(lines[1].ends_with("  0.95"), "{whole}");
+        assert_eq!((lines[2], lines[4]), ("sync_binlog=0", "sync_binlog=1"));
+        // Texts that differ within the width are only cut.
+        assert!(!are_cut_alike(&["one two three four", "two"], 8));
+        assert!(are_cut_alike(&["one two three", "one two four"], 8));
+        assert!(!are_cut_alike(&["one two three", "one two three"], 8));
     }
 }

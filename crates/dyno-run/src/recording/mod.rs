@@ -442,7 +442,7 @@ fn judge(
         crate::summary::without_findings(summary, drive);
     }
     summary.costs = dyno_verdict::costs(record);
-    summary.limits.extend(dyno_verdict::waits(record));
+    summary.limits.extend(dyno_verdict::limits(record));
     summary.server_host = dyno_verdict::server_host(record);
     let host = summary.server_host.as_ref();
     let limit = host.and_then(|host| dyno_verdict::server_host_limit(record, host));

@@ -16,6 +16,20 @@ pub(super) type Description = BTreeMap<String, String>;
 const CLASS: &str = "durability class";
 const SESSIONS: &str = "sessions";
 const WORKERS: &str = "workers";
+/// The prefix of the user's factors.
+const FACTOR: &str = "factor ";
+/// Names that users give to the number of sessions.
+const SESSIONS_NAMES: [&str; 9] = [
+    SESSIONS,
+    "threads",
+    "thds",
+    "clients",
+    "connections",
+    "users",
+    "vus",
+    "terminals",
+    "concurrency",
+];
 
 /// Names that always differ together with the second, more informative one.
 const FOLLOWING: [(&str, &str); 6] = [
@@ -96,7 +110,37 @@ pub(super) fn differences(
     if differs && workers_follow(base_views, new_views) {
         found.retain(|difference| difference.what != WORKERS);
     }
+    one_number_of_sessions(&mut found);
     found
+}
+
+/// Combines the number of sessions and the user's factor for it: logs name it by their folders.
+fn one_number_of_sessions(found: &mut Vec<Difference>) {
+    let Some(at) = found
+        .iter()
+        .position(|difference| difference.what == SESSIONS)
+    else {
+        return;
+    };
+    let sessions = found[at].clone();
+    let is_same = |difference: &Difference| {
+        let named = |factor: &str| {
+            SESSIONS_NAMES
+                .iter()
+                .any(|own| factor.eq_ignore_ascii_case(own))
+        };
+        difference.what.strip_prefix(FACTOR).is_some_and(named)
+            && (&difference.base, &difference.new) == (&sessions.base, &sessions.new)
+    };
+    let Some(factor) = found.iter().find(|difference| is_same(difference)) else {
+        return;
+    };
+    let what = match factor.what.strip_prefix(FACTOR) {
+        Some(SESSIONS) => SESSIONS.to_owned(),
+        _ => format!("{SESSIONS}, {}", factor.what),
+    };
+    (found[at].what, found[at].intended) = (what, true);
+    found.retain(|difference| !is_same(difference));
 }
 
 /// Whether the numbers of workers follow from the numbers of sessions: a session never has two
@@ -131,7 +175,7 @@ fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
     let differ = values.filter(|(_, base, new)| base != new);
     differ
         .map(|(name, base, new)| Difference {
-            what: format!("factor {name}"),
+            what: format!("{FACTOR}{name}"),
             base,
             new,
             intended: true,
@@ -142,7 +186,7 @@ fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
 /// The names of the factors in which these sides differ; differences with these names are intended.
 pub(super) fn varied(base: &[View], new: &[View]) -> Vec<String> {
     let found = factors(base, new).into_iter();
-    let names = found.filter_map(|one| Some(one.what.strip_prefix("factor ")?.to_owned()));
+    let names = found.filter_map(|one| Some(one.what.strip_prefix(FACTOR)?.to_owned()));
     names.collect()
 }
 

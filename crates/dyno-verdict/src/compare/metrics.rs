@@ -399,5 +399,58 @@ fn decide(metrics: &mut [Metric], options: &CompareOptions) {
         if sure && small {
             metric.remark = "smaller than the run-to-run variation on this host".to_owned();
         }
+        // The interval is that of one figure alone, the p-value allows for all of them.
+        let excludes =
+            metric.low.is_some_and(|low| low > 1.0) || metric.high.is_some_and(|high| high < 1.0);
+        if excludes && !sure && metric.remark.is_empty() {
+            metric.remark = "not significant after correcting for all figures".to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_disagrees_with_its_p_value_is_explained() {
+        let metric = |p: f64, (low, high): (f64, f64)| Metric {
+            name: "events".to_owned(),
+            kind: MetricKind::Usual,
+            unit: "per second".to_owned(),
+            better: Better::Higher,
+            base: Some(1.0),
+            new: Some(1.1),
+            ratio: Some(1.1),
+            low: Some(low),
+            high: Some(high),
+            penalty: None,
+            p: Some(p),
+            p_corrected: None,
+            significant: false,
+            remark: String::new(),
+        };
+        let mut metrics = [
+            metric(1e-6, (1.05, 1.15)),
+            metric(0.03, (1.01, 1.20)),
+            metric(0.02, (0.80, 0.99)),
+            metric(0.5, (0.90, 1.30)),
+        ];
+        decide(&mut metrics, &CompareOptions::default());
+        let found = metrics.map(|metric| (metric.significant, metric.remark));
+        let explained = (
+            false,
+            "not significant after correcting for all figures".to_owned(),
+        );
+        let nothing = String::new;
+        assert_eq!(
+            found,
+            [
+                (true, nothing()),
+                explained.clone(),
+                explained,
+                (false, nothing())
+            ]
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dyno_core::record::Profile;
+use dyno_core::record::{Profile, RunRecord};
 
 use crate::compare::{CompareOptions, differences};
 use crate::text;
@@ -228,9 +228,14 @@ fn pair(one: &View, other: &View, options: &CompareOptions) -> Result<(), Compar
 
 /// A run's number, as used in commands, and its name.
 pub(super) fn name(view: &View) -> String {
-    match view.run.id {
-        0 => view.run.head.name.clone(),
-        id => format!("run {id} ({})", view.run.head.name),
+    named(view.run)
+}
+
+/// The same of a record.
+pub(super) fn named(run: &RunRecord) -> String {
+    match run.id {
+        0 => run.head.name.clone(),
+        id => format!("run {id} ({})", run.head.name),
     }
 }
 

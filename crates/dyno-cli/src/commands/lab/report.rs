@@ -279,7 +279,7 @@ impl<'a> LabResult<'a> {
         let mut sheets = Vec::new();
         for made in &self.tables {
             match made {
-                LabTable::Cells(pivot) => sheets.push(crate::commands::pivot::as_sheet(pivot)),
+                LabTable::Cells(pivot) => sheets.push(tables::as_sheet(pivot)),
                 LabTable::Sheet(sheet) | LabTable::Plans(sheet) => sheets.push(sheet.clone()),
                 LabTable::Missing(_) => {}
             }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use dyno_conduct::lab::{Lab, LabEnd, LabSettings, Pace, attempts, conduct, there};
+use dyno_conduct::lab::attempts::{self, Killed};
+use dyno_conduct::lab::{Lab, LabEnd, LabSettings, Pace, conduct, there};
 use dyno_results::{Results, StoredExperiment};
 
 use super::caller::Terminal;
@@ -69,20 +70,34 @@ pub(super) fn main(parsed: &Parsed, words: &[String], resumes: bool) -> Result<u
     }
 }
 
-/// Rejects a second process, and warns of changes that a killed one has left on a running server.
+/// Rejects a second process, and reports the trials that a killed one cut off.
 fn others(lab: &Lab, results: &Results) -> Result<()> {
     if let Some((name, pid)) = attempts::running(results)? {
         bail!("{name} is already running, in process {pid}");
     }
     for killed in attempts::killed(lab, results)? {
-        console::note(&format!(
-            "warning: Dyno was killed during the trial {} and may not have restored the server; \
-             check: {}",
-            killed.label,
-            killed.changed.join(", ")
-        ));
+        console::note(&cut_off(&killed));
     }
     Ok(())
+}
+
+/// What becomes of a trial that was cut off, and of its changes on a running server.
+fn cut_off(killed: &Killed<'_>) -> String {
+    let again = format!(
+        "the trial {} was cut off when Dyno was killed, and is run again",
+        killed.label
+    );
+    match (killed.undo.as_slice(), killed.changed.as_slice()) {
+        ([], []) => again,
+        ([], changed) => format!(
+            "warning: {again}; the server may not be restored; check: {}",
+            changed.join(", ")
+        ),
+        (undo, _) => format!(
+            "{again}; first Dyno undoes its changes on the server: {}",
+            undo.join("; ")
+        ),
+    }
 }
 
 fn may_begin(
@@ -120,4 +135,35 @@ fn may_begin(
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_killed_trial_is_reported_with_its_changes() {
+        let killed = |undo: &[&str], changed: Vec<&'static str>| {
+            let undo = undo.iter().map(|sql| (*sql).to_owned()).collect();
+            cut_off(&Killed {
+                label: "pad=201",
+                undo,
+                changed,
+            })
+        };
+        let again = "the trial pad=201 was cut off when Dyno was killed, and is run again";
+        assert_eq!(killed(&[], Vec::new()), again);
+        let unknown = killed(&[], vec!["max_connect_errors"]);
+        assert!(
+            unknown.starts_with("warning: ") && unknown.ends_with("check: max_connect_errors"),
+            "{unknown}"
+        );
+        assert_eq!(
+            killed(&["SET GLOBAL a = 1", "SET GLOBAL b = 2"], Vec::new()),
+            format!(
+                "{again}; first Dyno undoes its changes on the server: SET GLOBAL a = 1; SET \
+                 GLOBAL b = 2"
+            )
+        );
+    }
 }

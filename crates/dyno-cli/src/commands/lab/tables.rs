@@ -4,6 +4,7 @@ mod captures;
 mod costs;
 mod pairs;
 mod phases;
+mod pivots;
 mod scaling;
 mod searched;
 
@@ -20,6 +21,8 @@ use dyno_report::sheet::Sheet;
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
 
 use self::costs::costs;
+pub(super) use self::pivots::as_sheet;
+use self::pivots::head;
 use self::scaling::scaling;
 use crate::commands::pivot::{base_name, metric};
 
@@ -186,7 +189,7 @@ fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str
         &figure.replace('_', " "),
         "Means over the trials of a cell; the ratio is to the base levels of all factors.",
         &factors,
-        &["trials", figure, "ratio"],
+        &["trials", &head(figure), "ratio"],
     );
     let is_base = |levels: &[String]| {
         let mut pairs = factors.iter().zip(levels);

@@ -128,6 +128,7 @@ fn alike(groups: &[Group<'_>], base: Base, options: &CompareOptions) -> Vec<i64>
     let is_base = |of: &Group<'_>, group: &Group<'_>| match base {
         Base::Row(row) => group.row == row,
         Base::Column(column) => group.row == of.row && group.column == column,
+        Base::None => false,
     };
     let mut ids = Vec::new();
     for group in groups {

@@ -27,8 +27,8 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
     let (found, trouble) = search.conduct(&signals::install()?);
     let status = match found.ending {
         SearchEnd::Found => STATUS_DONE,
-        // The result is the load generator's limit, not the server's.
-        SearchEnd::Ceiling | SearchEnd::Refused => STATUS_REFUSED,
+        // The result is the limit of the load generator or its host, not the server's.
+        SearchEnd::Ceiling | SearchEnd::Refused | SearchEnd::Crowded => STATUS_REFUSED,
         SearchEnd::Interrupted => STATUS_INTERRUPTED,
         _ => STATUS_FAILED,
     };

@@ -44,7 +44,11 @@ pub(super) fn undo(results: &Path, url: &str) -> Result<Option<String>> {
     Ok(Some(words))
 }
 
-fn left(results: &Path, url: &str) -> Result<Option<Vec<String>>> {
+/// The statements that a killed process has left for a server.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn left(results: &Path, url: &str) -> Result<Option<Vec<String>>> {
     Ok(read(results)?.remove(&key(url)))
 }
 

@@ -55,9 +55,12 @@ pub(super) fn write(page: &mut Page, table: &Pivot, views: &[View<'_>]) {
         div class="panel" {
             (blocks::headed("grid pivot", Some(&heads), &rows))
             p class="source" {
-                "In each cell: the mean of all its " (word) "s, its ratio to " (Text(&table.base))
-                " with the 95 % confidence interval; the median " (word) ", how much the " (word)
-                "s vary (standard deviation over mean), stalls, and the worst verdict."
+                "In each cell: the mean of all its " (word) "s; "
+                @if !table.base.is_empty() {
+                    "its ratio to " (Text(&table.base)) " with the 95 % confidence interval; "
+                }
+                "the median " (word) ", how much the " (word) "s vary (standard deviation over \
+                 mean), stalls, and the worst verdict."
             }
             p class="source" {
                 @match &table.pooled {

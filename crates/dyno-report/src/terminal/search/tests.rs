@@ -158,3 +158,16 @@ fn an_unconfirmed_load_is_not_reported_as_breaking_the_promise() {
         "No number from 4 sessions on keeps p99 < 10 ms: even 4 sessions break it"
     );
 }
+
+#[test]
+fn a_crowded_host_is_not_blamed_on_the_load_generator() {
+    let found = SearchResult {
+        ending: SearchEnd::Crowded,
+        ..refused()
+    };
+    let answer = search_answer(&found);
+    let begin = "Refused: other processes took the load generator's CPU time; so far ";
+    assert!(answer.starts_with(begin), "{answer}");
+    let json = serde_json::to_value(found).unwrap();
+    assert_eq!(json["ending"], "crowded");
+}

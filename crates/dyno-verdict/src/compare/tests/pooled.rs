@@ -1,10 +1,11 @@
 //! Runs that are pooled without a comparison.
 
+use dyno_core::finding::Outcome;
 use dyno_core::record::RunRecord;
-use dyno_samples::assert_has;
+use dyno_samples::{assert_has, values};
 
 use super::{CompareOptions, compared, run};
-use crate::compare::poolable;
+use crate::compare::{leave_out_moved, poolable};
 
 #[test]
 fn only_repetitions_are_pooled_as_in_comparisons() {
@@ -34,4 +35,33 @@ fn sentences_for_pages_name_no_option() {
             && sentence.ends_with("oltp_read_write and tpcc; compare runs of one workload."),
         "{sentence}"
     );
+}
+
+/// One rule for `compare` and `table`: a run with a moved setting is no repetition of the others.
+#[test]
+fn a_run_whose_server_changed_is_left_out_with_the_reason() {
+    const CHECK: &str = "moved-settings";
+    let with = |id: i64, outcome, waived: Option<&str>| {
+        let mut run = run(1000.0, id as u64);
+        let mut finding = values::finding(CHECK, 41, outcome, "sync_binlog was set to 0 at 3 s.");
+        finding.waived = waived.map(str::to_owned);
+        (run.id, run.findings) = (id, vec![finding]);
+        run
+    };
+    let (kept, moved) = (with(1, Outcome::Pass, None), with(2, Outcome::Doubt, None));
+    let waived = with(3, Outcome::Doubt, Some("on purpose"));
+    let mut runs = vec![kept, moved.clone(), waived];
+    assert_eq!(
+        leave_out_moved(&mut runs),
+        [
+            "run 2 (run-1000-2): its server changed during the run (moved-settings): sync_binlog \
+             was set to 0 at 3 s."
+        ]
+    );
+    assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [1, 3]);
+    let mut alone = vec![moved];
+    assert!(leave_out_moved(&mut alone).is_empty());
+    assert_eq!(alone.len(), 1);
+    let mut checks = crate::checks().iter();
+    assert!(checks.any(|check| check.name == CHECK));
 }

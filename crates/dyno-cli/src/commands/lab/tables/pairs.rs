@@ -22,9 +22,9 @@ pub(super) fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> 
         &[
             match experiment.subject() {
                 "rate" => "ratio of rates",
-                _ => "ratio of p99",
+                _ => "ratio of p99 latencies",
             },
-            "p99 more by, ms",
+            "p99 latency, difference in ms",
         ],
     );
     for (mut row, trials) in by_cell(experiment, done, &factors) {

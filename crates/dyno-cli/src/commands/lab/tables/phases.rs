@@ -3,7 +3,7 @@
 use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::Experiment;
 
-use super::{LabTable, by_cell, factors_but, sheet, shown};
+use super::{LabTable, by_cell, factors_but, head, sheet, shown};
 
 /// A figure of each phase of each cell, and its ratio to the baseline's.
 pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> LabTable {
@@ -22,7 +22,7 @@ pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> L
         "Means over the trials of a cell; the ratio is to the base levels of all factors, phase by \
          phase. dyno phases RUN shows one trial in full.",
         &factors,
-        &["phase", figure, "ratio"],
+        &["phase", &head(figure), "ratio"],
     );
     made.columns[factors.len()].1 = false;
     let of = |trials: &[&Done], step: &str| -> Option<f64> {

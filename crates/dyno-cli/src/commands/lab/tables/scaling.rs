@@ -4,7 +4,7 @@ use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Table};
 use dyno_lab::{Law, law};
 
-use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
+use super::{LabTable, by_cell, factors_but, head, mean, sheet, shown};
 
 /// Speed-up and efficiency along a factor.
 pub(super) fn scaling(
@@ -33,7 +33,7 @@ pub(super) fn scaling(
         "Speed-up over the first level; efficiency is the speed-up divided by the ratio of the \
          levels, if they are numbers or numbers of CPUs.",
         &factors,
-        &[over, figure, "speed-up", "efficiency"],
+        &[over, &head(figure), "speed-up", "efficiency"],
     );
     let mut laws = Vec::new();
     for (row, trials) in by_cell(experiment, done, &factors) {

@@ -21,7 +21,7 @@ pub(super) fn searched(experiment: &Experiment, promise: &str, done: &[Done]) ->
          result of each and the load that broke the promise. p99 and whether the promise was kept \
          there are from the single run at that load.",
         &factors,
-        &["trials", load, "p99, ms", "kept there"],
+        &["trials", load, "p99 latency, ms", "kept there"],
     );
     for (mut row, trials) in by_cell(experiment, &chosen, &factors) {
         row.push(trials.len().to_string());

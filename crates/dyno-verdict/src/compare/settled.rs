@@ -1,0 +1,37 @@
+//! Runs that are no repetitions of the others, because the server changed while they ran.
+
+use dyno_core::finding::{Finding, Outcome};
+use dyno_core::record::RunRecord;
+
+use super::refusal::named;
+
+/// The check that finds such runs.
+const CHECK: &str = "moved-settings";
+
+/// Leaves out repetitions during which the server's settings changed, unless none would remain.
+/// Returns which, each with the reason.
+///
+/// A waived finding leaves no run out. `dyno compare` and `dyno table` both use this rule.
+pub fn leave_out_moved(runs: &mut Vec<RunRecord>) -> Vec<String> {
+    if runs.iter().all(|run| moved(run).is_some()) {
+        return Vec::new();
+    }
+    let why = |run: &RunRecord| {
+        let found = moved(run)?;
+        Some(format!(
+            "{}: its server changed during the run ({CHECK}): {}",
+            named(run),
+            found.evidence
+        ))
+    };
+    let left_out = runs.iter().filter_map(why).collect();
+    runs.retain(|run| moved(run).is_none());
+    left_out
+}
+
+fn moved(run: &RunRecord) -> Option<&Finding> {
+    let mut findings = run.findings.iter();
+    findings.find(|finding| {
+        finding.check == CHECK && finding.outcome == Outcome::Doubt && finding.waived.is_none()
+    })
+}

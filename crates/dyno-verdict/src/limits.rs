@@ -1,0 +1,99 @@
+//! What limited a run, by its observations.
+
+use dyno_core::catalogue::names;
+use dyno_core::record::RunRecord;
+
+use crate::context::Context;
+use crate::machine::others_by_name;
+use crate::server_host::{BUSY, is_limited};
+use crate::view::View;
+use crate::waits;
+
+/// Limits that the record shows, as sentences; usually empty.
+pub fn limits(run: &RunRecord) -> Vec<String> {
+    consumer(run).into_iter().chain(waits::waits(run)).collect()
+}
+
+/// The main consumer of this host's CPUs, if they were used up; `None` if it is Dyno, whose share
+/// the run reports.
+fn consumer(run: &RunRecord) -> Option<String> {
+    let context = Context::default();
+    let view = View::new(run, &context);
+    let busy = view.host_busy().filter(|busy| *busy >= BUSY);
+    if busy.is_none() || !is_limited(run) || !view.agents().is_empty() {
+        return None;
+    }
+    let cpus = view.cpus()?;
+    let cores = |series: &[&str]| view.mean_sum(series).unwrap_or(0.0);
+    let here = view.same_host() == Some(true);
+    let server = match here {
+        true => cores(&[names::SERVER_CPU_USER, names::SERVER_CPU_SYSTEM]),
+        false => 0.0,
+    };
+    let others = cores(&[names::HOST_OTHERS_CPU]);
+    let own = cores(&[names::CLIENT_CPU_USER, names::CLIENT_CPU_SYSTEM]);
+    let most = server.max(others);
+    if most <= own {
+        return None;
+    }
+    let percent = (most / cpus * 100.0).min(100.0);
+    if server >= others {
+        return Some(format!(
+            "The main consumer of this host's CPUs was the server: {percent:.0} %."
+        ));
+    }
+    let named = others_by_name(&view).map_or_else(String::new, |named| format!(": {named}"));
+    Some(format!(
+        "The main consumers of this host's CPUs were other processes, {percent:.0} %{named}."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_samples as samples;
+
+    use super::*;
+
+    /// A run on a host with two CPUs: cores of the server, of other processes and of Dyno.
+    fn run(server: f64, others: f64, own: f64) -> RunRecord {
+        let mut run = samples::good();
+        samples::fact(&mut run, names::HOST_CPU_THREADS, "2");
+        samples::fact(&mut run, names::SERVER_SAME_HOST, "yes");
+        samples::fact(&mut run, names::HOST_OTHERS_TOP, "cc1 (9) 1.1 cores");
+        samples::fact(&mut run, names::HOST_OTHERS_TOP_CORES, "1.1");
+        for (name, value) in [
+            (names::HOST_CPU_IDLE, 1.0),
+            (names::HOST_CPU_IOWAIT, 0.0),
+            (names::SERVER_CPU_USER, server),
+            (names::SERVER_CPU_SYSTEM, 0.0),
+            (names::HOST_OTHERS_CPU, others),
+            (names::CLIENT_CPU_USER, own),
+            (names::CLIENT_CPU_SYSTEM, 0.0),
+        ] {
+            samples::series(&mut run, name, &[value; 30]);
+        }
+        run
+    }
+
+    #[test]
+    fn the_main_consumer_of_the_cpus_is_named() {
+        assert_eq!(
+            limits(&run(1.4, 0.1, 0.5)),
+            ["The main consumer of this host's CPUs was the server: 70 %."]
+        );
+        let others = limits(&run(0.4, 1.1, 0.5));
+        assert_eq!(others.len(), 1, "{others:?}");
+        let begin = "The main consumers of this host's CPUs were other processes, 55 %: cc1 (9)";
+        assert!(others[0].starts_with(begin), "{others:?}");
+        // Dyno's own share is reported with the limit.
+        assert!(limits(&run(0.4, 0.1, 1.5)).is_empty());
+        // CPUs with time to spare limit nothing.
+        let mut idle = run(1.4, 0.1, 0.5);
+        samples::series(&mut idle, names::HOST_CPU_IDLE, &[30.0; 30]);
+        assert!(limits(&idle).is_empty());
+        // The server elsewhere uses other CPUs.
+        let mut elsewhere = run(1.4, 0.1, 0.5);
+        samples::fact(&mut elsewhere, names::SERVER_SAME_HOST, "no");
+        assert!(limits(&elsewhere).is_empty());
+    }
+}
