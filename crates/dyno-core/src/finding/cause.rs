@@ -111,4 +111,6 @@ pub enum Cause {
     OpenTransactions,
     /// SQLite's file stayed locked for longer than its sessions wait.
     DatabaseLocked,
+    /// Other clients, or jobs of the server's scheduler, used the server.
+    OtherClients,
 }
