@@ -167,10 +167,7 @@ const RULES: &[Rule] = &[
     Rule {
         when: |judged| judged.doubted_for("stalls", Cause::LockWaits),
         why: STALLED,
-        explains: &[
-            Only("warm-up", Cause::LockWaits),
-            Only("steady-state", Cause::LockWaits),
-        ],
+        explains: &[Among("warm-up", LOCKED), Among("steady-state", LOCKED)],
     },
     Rule {
         when: |judged| judged.doubted("stalls") && stalled_at_first(judged.view),
@@ -285,6 +282,8 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// Lock waits, which a backup may cause.
+const LOCKED: &[Cause] = &[Cause::LockWaits, Cause::Backup];
 const STALLED: &str = "The server stalled: see `stalls`.";
 const LOST: &str = "Connections ended: see `restarts`.";
 const FAILED: &str = "The run failed: see `errors`.";

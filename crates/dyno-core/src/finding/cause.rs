@@ -31,6 +31,8 @@ pub enum Cause {
     Retransmits,
     /// Connections ended, as many as half of the sessions.
     LostConnections,
+    /// A backup ran.
+    Backup,
     /// Sessions did nothing while others worked.
     IdleSessions,
     /// Sessions waited in the server for something that is not a lock.

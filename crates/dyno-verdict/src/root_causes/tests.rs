@@ -110,6 +110,10 @@ const EXPLAINED: &[Case] = {
             ("stalls", Doubt, &[LockWaits, ServerIdle]),
             ("steady-state", &[LockWaits]),
         ),
+        (
+            ("stalls", Doubt, &[LockWaits]),
+            ("steady-state", &[Backup, LockWaits]),
+        ),
     ]
 };
 
@@ -128,6 +132,11 @@ const NOT_EXPLAINED: &[Case] = {
         (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
         (("fairness", Doubt, &[]), ("latency-modes", &[])),
         (("misses", Doubt, &[]), ("length", &[])),
+        (("stalls", Doubt, &[Backup]), ("steady-state", &[Backup])),
+        (
+            ("other-processes", Doubt, &[]),
+            ("stalls", &[OtherProcesses, Backup]),
+        ),
         // Another client may hold the lock, but the stall is what users notice.
         (("server-counters", Doubt, &[]), ("stalls", &[LockWaits])),
         // A search depends on it.
