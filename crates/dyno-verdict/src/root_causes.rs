@@ -229,6 +229,19 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        when: |judged| judged.doubted("schema"),
+        why: "A table was changed: see `schema`.",
+        explains: &[
+            Naming("warm-up", Cause::Unexplained),
+            Naming("steady-state", Cause::Unexplained),
+            Naming("warm-up", Cause::TableScans),
+            Naming("steady-state", Cause::TableScans),
+            Naming("warm-up", Cause::AlterTable),
+            Naming("steady-state", Cause::AlterTable),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
         when: |judged| judged.named("errors", Cause::DatabaseLocked),
         why: "SQLite's file stayed locked: see `errors`.",
         explains: &[

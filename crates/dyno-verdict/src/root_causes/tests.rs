@@ -58,6 +58,7 @@ const EXPLAINED: &[Case] = {
         (("misses", Doubt, &[]), ("steady-state", &[EmptyReads])),
         (("misses", Doubt, &[]), ("length", &[UncertainMean])),
         (("statistics", Doubt, &[]), ("warm-up", &[TableScans])),
+        (("schema", Doubt, &[]), ("steady-state", &[TableScans])),
         (
             ("durability", Doubt, &[OpenTransactions]),
             ("server-counters", &[]),
@@ -137,6 +138,7 @@ const NOT_EXPLAINED: &[Case] = {
             ("other-processes", Doubt, &[]),
             ("stalls", &[OtherProcesses, Backup]),
         ),
+        (("schema", Doubt, &[]), ("stalls", &[AlterTable])),
         // Another client may hold the lock, but the stall is what users notice.
         (("server-counters", Doubt, &[]), ("stalls", &[LockWaits])),
         // A search depends on it.
