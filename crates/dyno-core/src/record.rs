@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu_profile::CpuProfile;
 use crate::factors::Factors;
-use crate::finding::{Finding, Verdict};
+use crate::finding::{Cause, Finding, Verdict};
 use crate::plan::{Drive, Plan};
 use crate::states::{IdleIn, SessionState};
 use crate::summary::{IntervalSummary, PhaseOf, RunSummary, TargetSummary, WorkloadSummary};
@@ -285,6 +285,9 @@ pub struct Cost {
     /// It was observed, but does not describe the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
+    /// Whose work the value includes besides that of the run, if any was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub includes: Option<Cause>,
 }
 
 /// One session's share of the work.

@@ -115,7 +115,7 @@ fn forget(object: &mut Value, fields: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::finding::{Durability, DurabilityClass, Outcome, Stall};
+    use dyno_core::finding::{Cause, Durability, DurabilityClass, Outcome, Stall};
     use dyno_core::plan::Shard;
     use dyno_core::summary::{
         Access, AgentClock, AgentFinding, AgentSummary, LatencySummary, RunEnd, ServerHost,
@@ -305,6 +305,7 @@ mod tests {
         let mut varied = samples::good();
         varied.factors.insert("memory".into(), "5G".into());
         varied.costs[0].left_out = true;
+        varied.costs[1].includes = Some(Cause::OtherClients);
         varied.plans = vec![StatementPlan {
             shape: "SELECT c FROM t WHERE id = ?".into(),
             accesses: vec![Access::default()],

@@ -278,6 +278,7 @@ pub fn cost(name: &str, value: Option<f64>, unit: &str, source: &str) -> Cost {
         unit: unit.to_owned(),
         source: source.to_owned(),
         left_out: false,
+        includes: None,
     }
 }
 

@@ -145,6 +145,11 @@ impl CheckResult {
         self
     }
 
+    /// Whether its evidence names this cause.
+    pub(crate) fn names(&self, cause: Cause) -> bool {
+        self.causes.contains(&cause)
+    }
+
     pub(crate) fn classified(mut self, durability: Durability) -> Self {
         self.durability = Some(Box::new(durability));
         self

@@ -6,11 +6,12 @@ mod written;
 
 use dyno_core::catalogue::{Family, names};
 use dyno_core::counters::{self, Counts};
+use dyno_core::finding::Cause;
 use dyno_core::record::{Cost, RunRecord};
 
 use crate::context::Context;
-use crate::text;
 use crate::view::View;
+use crate::{errors, text};
 use written::Own;
 
 /// Bytes in a `kb`, as in the columns of vmstat and iostat.
@@ -23,7 +24,8 @@ const WRITTEN_MAX: f64 = 2.0;
 /// counters. A cost that was not observed has no value, but a reason.
 ///
 /// A KB is 1,024 bytes. The figures of the host and of its disks include other processes: they are
-/// left out if these used a significant part.
+/// left out if these used a significant part. Figures of a server that other clients used are
+/// marked.
 pub fn costs(run: &RunRecord) -> Vec<Cost> {
     let context = Context::default();
     let view = View::new(run, &context);
@@ -31,6 +33,7 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
         events_per_s: view.events_per_s(),
         shared_host: charged_with_others(&view),
         nodes: view.several_endpoints(),
+        other_clients: errors::has_other_clients(&view),
         view: &view,
     };
     let mut costs = meter.processes();
@@ -64,6 +67,7 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
 
 fn leave_out(cost: &mut Cost, why: &str) {
     cost.value = None;
+    cost.includes = None;
     cost.left_out = true;
     why.clone_into(&mut cost.source);
 }
@@ -207,6 +211,8 @@ struct Meter<'a> {
     shared_host: Option<String>,
     /// The number of nodes that share the work; only one is observed.
     nodes: Option<usize>,
+    /// Whether others used the server.
+    other_clients: bool,
 }
 
 impl Meter<'_> {
@@ -264,6 +270,7 @@ impl Meter<'_> {
                     "the log does not contain it".to_owned()
                 },
                 left_out: false,
+                includes: None,
             }
         };
         vec![
@@ -285,6 +292,7 @@ impl Meter<'_> {
                 unit: "us".to_owned(),
                 source: "the workers' own CPU time".to_owned(),
                 left_out: false,
+                includes: None,
             },
             // The series are those of the process that only coordinated.
             None if self
@@ -298,6 +306,7 @@ impl Meter<'_> {
                     unit: "us".to_owned(),
                     source: LOST.to_owned(),
                     left_out: true,
+                    includes: None,
                 }
             }
             None => self.summed(&CLIENT_CPU),
@@ -331,6 +340,7 @@ impl Meter<'_> {
             if counted.value.is_some() {
                 return Cost {
                     value: counted.value,
+                    includes: counted.includes,
                     source: own.source.to_owned(),
                     ..cost
                 };
@@ -346,6 +356,7 @@ impl Meter<'_> {
         Cost {
             value: None,
             left_out: true,
+            includes: None,
             source: format!(
                 "the kernel charged the server with {}/s, and all disks together wrote \
                  only {}/s",
@@ -396,6 +407,11 @@ impl Meter<'_> {
         let value = per_s
             .zip(events_per_s)
             .map(|(cost, events)| cost / unit_size / events);
+        // Counters of the server's host include the server's work for others.
+        let of_server =
+            of_one || source.starts_with("host.") && self.view.same_host() == Some(true);
+        let includes =
+            (self.other_clients && of_server && value.is_some()).then_some(Cause::OtherClients);
         let left_out =
             value.is_none() && (nodes.is_some() || little.is_none() && with_others.is_some());
         let source = if value.is_some() {
@@ -419,6 +435,7 @@ impl Meter<'_> {
             unit: unit.to_owned(),
             source,
             left_out,
+            includes,
         }
     }
 }

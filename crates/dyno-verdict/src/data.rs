@@ -5,6 +5,7 @@ mod growth;
 mod keys;
 mod misses;
 mod query_cache;
+mod schema;
 mod statistics;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub(crate) const CHECKS: &[Check] = &[
     misses::MISSES,
     growth::GROWTH,
     statistics::STATISTICS,
+    schema::SCHEMA,
     Check {
         number: 22,
         name: "row-counts",

@@ -13,6 +13,7 @@ mod logs_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use counters::has_other_clients;
 pub(crate) use tables::OBSERVERS_ROWS;
 pub(crate) use work::{changes_out_of_sight, untouched};
 

@@ -167,10 +167,7 @@ const RULES: &[Rule] = &[
     Rule {
         when: |judged| judged.doubted_for("stalls", Cause::LockWaits),
         why: STALLED,
-        explains: &[
-            Only("warm-up", Cause::LockWaits),
-            Only("steady-state", Cause::LockWaits),
-        ],
+        explains: &[Among("warm-up", LOCKED), Among("steady-state", LOCKED)],
     },
     Rule {
         when: |judged| judged.doubted("stalls") && stalled_at_first(judged.view),
@@ -232,6 +229,19 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        when: |judged| judged.doubted("schema"),
+        why: "A table was changed: see `schema`.",
+        explains: &[
+            Naming("warm-up", Cause::Unexplained),
+            Naming("steady-state", Cause::Unexplained),
+            Naming("warm-up", Cause::TableScans),
+            Naming("steady-state", Cause::TableScans),
+            Naming("warm-up", Cause::AlterTable),
+            Naming("steady-state", Cause::AlterTable),
+            UNCERTAIN,
+        ],
+    },
+    Rule {
         when: |judged| judged.named("errors", Cause::DatabaseLocked),
         why: "SQLite's file stayed locked: see `errors`.",
         explains: &[
@@ -285,6 +295,8 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// Lock waits, which a backup may cause.
+const LOCKED: &[Cause] = &[Cause::LockWaits, Cause::Backup];
 const STALLED: &str = "The server stalled: see `stalls`.";
 const LOST: &str = "Connections ended: see `restarts`.";
 const FAILED: &str = "The run failed: see `errors`.";

@@ -60,6 +60,8 @@ define! {
             "rollbacks to a savepoint";
         CLIENT_STATEMENTS_RESTRICT = "client.statements.restrict":
             "`no`: none restricts its rows by WHERE, ON, LIMIT or the like";
+        CLIENT_STATEMENTS_DEFINE = "client.statements.define":
+            "`yes`: one may create, alter, rename or drop a table or index";
         CLIENT_STATEMENTS_ATTACHES = "client.statements.attaches":
             "`yes`: one attached another file (SQLite)";
         CLIENT_STATEMENTS_TEMPORARY_TABLES = "client.statements.temporary_tables":

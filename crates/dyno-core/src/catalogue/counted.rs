@@ -8,6 +8,9 @@ bare! {
         DB_STATUS_COM_COMMIT = "db.status.com_commit";
         DB_STATUS_COM_ROLLBACK = "db.status.com_rollback";
         DB_STATUS_COM_ALTER_TABLE = "db.status.com_alter_table";
+        DB_STATUS_COM_BACKUP = "db.status.com_backup";
+        DB_STATUS_COM_LOCK_INSTANCE = "db.status.com_lock_instance";
+        DB_STATUS_COM_UNLOCK_INSTANCE = "db.status.com_unlock_instance";
         DB_STATUS_COM_BEGIN = "db.status.com_begin";
         DB_STATUS_COM_ROLLBACK_TO_SAVEPOINT = "db.status.com_rollback_to_savepoint";
         DB_STATUS_COM_XA_COMMIT = "db.status.com_xa_commit";
@@ -109,6 +112,7 @@ bare! {
         DB_DATABASE_SESSIONS = "db.database.sessions";
         DB_DATABASE_SIZE = "db.database.size";
         DB_BACKENDS = "db.backends";
+        DB_BACKUPS = "db.backups";
         DB_BACKENDS_ACTIVE = "db.backends.active";
         DB_BACKENDS_AUTOVACUUM = "db.backends.autovacuum";
         DB_BACKENDS_WAITING = "db.backends.waiting";

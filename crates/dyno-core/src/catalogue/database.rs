@@ -38,6 +38,10 @@ define! {
             "tables that statements name and that could not be read: temporary, created by the \
              run, views of other schemas";
     }
+    one Fact "" from "the tables' columns and indexes, at the end" {
+        DB_TABLES_COMPARED = "db.tables.compared":
+            "tables whose columns and indexes were compared with those before the load";
+    }
     each Gauge "count" from "the process list; PostgreSQL: pg_stat_activity" {
         DB_SESSIONS_EACH = "db.sessions[" "]":
             "busy sessions by state, without the observer's. MySQL and MariaDB: the process \
@@ -64,5 +68,9 @@ define! {
     each Fact "" from "the statements, at the end" {
         DB_TABLES_USED_ELSEWHERE_EACH = "db.tables.used_elsewhere[" "]":
             "those that statements name";
+    }
+    each Fact "" from "the tables' columns and indexes, at the end" {
+        DB_TABLES_CHANGED_EACH = "db.tables.changed[" "]":
+            "columns and indexes that were added, dropped or changed";
     }
 }

@@ -22,6 +22,10 @@ const US: f64 = 1e-6;
 const MS: f64 = 1e-3;
 const NS: f64 = 1e-9;
 
+/// What InnoDB's counters of deadlocks count.
+const OF_ROW_LOCKS: &str =
+    "only deadlocks of row locks; those of metadata locks have the same error";
+
 const fn status(series: &'static str, source: &'static str) -> Counter {
     Counter::new(series, source, BOTH)
 }
@@ -184,6 +188,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     .state(Session, "count"),
     status(names::DB_STATUS_INNODB_DEADLOCKS, "Innodb_deadlocks")
         .counts(Transaction)
+        .note(OF_ROW_LOCKS)
         .only(MARIADB),
     status(
         names::DB_STATUS_INNODB_BUFFER_POOL_READ_REQUESTS,
@@ -433,7 +438,9 @@ pub(super) const COUNTERS: &[Counter] = &[
     .counts(Block),
     innodb(names::DB_INNODB_BUFFER_POOL_READS, "buffer_pool_reads").counts(Block),
     innodb("db.innodb.buffer_flush_sync*", "buffer_flush_sync…").counts(Block),
-    innodb(names::DB_INNODB_LOCK_DEADLOCKS, "lock_deadlocks").counts(Transaction),
+    innodb(names::DB_INNODB_LOCK_DEADLOCKS, "lock_deadlocks")
+        .counts(Transaction)
+        .note(OF_ROW_LOCKS),
     innodb(names::DB_INNODB_LOCK_ROW_LOCK_WAITS, "lock_row_lock_waits").counts(Wait),
     innodb(names::DB_INNODB_OS_DATA_FSYNCS, "os_data_fsyncs").counts(Sync),
     innodb(names::DB_INNODB_OS_LOG_FSYNCS, "os_log_fsyncs").counts(Sync),

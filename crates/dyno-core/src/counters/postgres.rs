@@ -100,6 +100,12 @@ pub(super) const COUNTERS: &[Counter] = &[
     )
     .state(Session, "count")
     .note("active sessions, by wait type or state"),
+    count(
+        names::DB_BACKUPS,
+        "pg_stat_activity, pg_stat_progress_basebackup; MySQL: the list of sessions",
+    )
+    .state(Session, "count")
+    .note("sessions that make a backup"),
     count("db.locks.*", "pg_locks").state(Lock, "count"),
     count(names::DB_OLDEST_XMIN_AGE, "pg_stat_activity.backend_xmin").state(Transaction, "count"),
     count(

@@ -31,6 +31,8 @@ pub enum Cause {
     Retransmits,
     /// Connections ended, as many as half of the sessions.
     LostConnections,
+    /// A backup ran.
+    Backup,
     /// Sessions did nothing while others worked.
     IdleSessions,
     /// Sessions waited in the server for something that is not a lock.
@@ -111,4 +113,6 @@ pub enum Cause {
     OpenTransactions,
     /// SQLite's file stayed locked for longer than its sessions wait.
     DatabaseLocked,
+    /// Other clients, or jobs of the server's scheduler, used the server.
+    OtherClients,
 }

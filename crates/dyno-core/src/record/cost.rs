@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Cost;
+use crate::finding::Cause;
 
 /// How older versions began the source of a cost that they left out.
 const LEFT_OUT: &str = "left out: ";
@@ -16,6 +17,8 @@ pub(super) struct StoredCost {
     source: String,
     #[serde(default)]
     left_out: bool,
+    #[serde(default)]
+    includes: Option<Cause>,
 }
 
 impl From<StoredCost> for Cost {
@@ -27,6 +30,7 @@ impl From<StoredCost> for Cost {
             unit: stored.unit,
             left_out: stored.left_out || old.is_some(),
             source: old.unwrap_or(stored.source),
+            includes: stored.includes,
         }
     }
 }
@@ -45,5 +49,8 @@ mod tests {
         let known = r#"{"name":"a","value":1.0,"unit":"us","source":"server.cpu.user"}"#;
         assert!(!read(known).left_out);
         assert_eq!(serde_json::to_string(&read(known)).unwrap(), known);
+        let shared = known.replace('}', r#","includes":"other_clients"}"#);
+        assert_eq!(read(&shared).includes, Some(Cause::OtherClients));
+        assert_eq!(serde_json::to_string(&read(&shared)).unwrap(), shared);
     }
 }

@@ -13,7 +13,7 @@ use super::others::{Others, PROCESSLIST};
 use super::replication::Replication;
 use super::states::States;
 use super::status::{class_of, metric_class, rocksdb_class};
-use super::tables::Stores;
+use super::tables::{Schema, Stores, schema_of_mysql};
 use super::variables::Table;
 use super::{Asking, Collector, elsewhere, end_of, is_lost, pairs, refusal};
 use crate::directories::ServerDirectory;
@@ -23,6 +23,7 @@ use crate::text::fraction;
 
 const STATUS: &str = "SHOW GLOBAL STATUS";
 const METRICS: &str = "information_schema.INNODB_METRICS";
+const SCHEMA: &str = "information_schema.STATISTICS, information_schema.COLUMNS";
 /// The server opens each binary log file to list it. After a list, pause for this many times as
 /// long as it took, so that lists take a hundredth of the time.
 const LIST_PAUSES: u64 = 100;
@@ -46,6 +47,7 @@ pub(super) struct Mysql {
     moves: Moves,
     replication: Replication,
     stores: Stores,
+    schema: Schema,
 }
 
 impl Mysql {
@@ -67,6 +69,7 @@ impl Mysql {
             moves: Moves::new(VARIABLES),
             replication: Replication::new(server.product == "MariaDB"),
             stores: Stores::default(),
+            schema: Schema::default(),
         }
     }
 
@@ -246,6 +249,8 @@ impl Collector for Mysql {
         self.others.report(asking);
         let stores = super::tables::stores_of_mysql(self.is_mariadb);
         self.stores.compare(asking, &stores)?;
+        let queries = schema_of_mysql(self.is_mariadb);
+        self.schema.compare(asking, &queries, SCHEMA)?;
         // A user who may not read these does not see others' sessions either.
         if self.metrics.is_none() {
             let why = format!("sessions of other users are hidden: {NEEDS_PROCESS}");
@@ -257,6 +262,8 @@ impl Collector for Mysql {
     fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
         let (stores, named) = super::tables::of_mysql(asking, self.is_mariadb)?;
         self.stores = stores;
+        let queries = schema_of_mysql(self.is_mariadb);
+        self.schema = Schema::of(asking, &self.stores, &queries)?;
         elsewhere::of_tables(asking, &named)
     }
 

@@ -10,7 +10,7 @@ use dyno_core::tables::tablespace;
 use super::moves::Moves;
 use super::others::{ACTIVITY, Others};
 use super::statistics::{Part, parts};
-use super::tables::Stores;
+use super::tables::{Schema, Stores, schema_of_postgres};
 use super::{Asking, Collector, end_of, is_lost, pairs, refusal};
 use crate::directories::ServerDirectory;
 use crate::process::Claim;
@@ -45,6 +45,7 @@ pub(super) struct Postgres {
     /// Whether this database has pg_stat_statements.
     counts_statements: bool,
     stores: Stores,
+    schema: Schema,
 }
 
 impl Postgres {
@@ -64,6 +65,7 @@ impl Postgres {
             slow_at: 0,
             counts_statements: false,
             stores: Stores::default(),
+            schema: Schema::default(),
         }
     }
 
@@ -199,6 +201,8 @@ impl Collector for Postgres {
         if at_end {
             self.stores
                 .compare(asking, super::tables::STORES_OF_POSTGRES)?;
+            let source = "pg_index, pg_attribute";
+            self.schema.compare(asking, &schema_of_postgres(), source)?;
         }
         if !at_end {
             (self.fast, self.slow) = (Vec::new(), Vec::new());
@@ -209,6 +213,7 @@ impl Collector for Postgres {
 
     fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
         self.stores = super::tables::of_postgres(asking)?;
+        self.schema = Schema::of(asking, &self.stores, &schema_of_postgres())?;
         Ok(Vec::new())
     }
 

@@ -8,6 +8,7 @@ use dyno_core::Clock;
 use dyno_core::catalogue::names;
 use dyno_core::db::{DbError, Family};
 
+use super::tables::{Schema, schema_of_sqlite};
 use super::watch::beside;
 use super::{Asking, Collector};
 use crate::directories::ServerDirectory;
@@ -45,6 +46,7 @@ pub(super) struct Sqlite {
     log_size: Gauge,
     /// The files' stamps at the start.
     before: Option<[Stamp; 2]>,
+    schema: Schema,
 }
 
 /// The modification time and length of a file; `None` if it is missing or empty.
@@ -66,6 +68,7 @@ impl Sqlite {
             file_size: size(names::DB_FILE_SIZE),
             log_size: size(names::DB_WAL_SIZE),
             before: None,
+            schema: Schema::default(),
         }
     }
 
@@ -90,7 +93,8 @@ impl Collector for Sqlite {
             });
             let source = "stat of the file and its log";
             asking.fact(names::DB_FILE_CHANGED, changed, source);
-            return Ok(());
+            let queries = schema_of_sqlite();
+            return self.schema.compare(asking, &queries, "sqlite_master");
         }
         self.before = Some(self.stamps());
         let version = asking.one("SELECT sqlite_version()")?;
@@ -114,6 +118,7 @@ impl Collector for Sqlite {
 
     fn tables(&mut self, asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
         super::tables::of_sqlite(asking)?;
+        self.schema = Schema::read(asking, &schema_of_sqlite())?;
         Ok(Vec::new())
     }
 

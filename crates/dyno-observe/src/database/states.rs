@@ -27,6 +27,18 @@ const IDLE: [&str; 8] = [
     "Slave_worker",
 ];
 
+/// The beginnings of statements that mostly programs execute that make backups: mariadb-backup,
+/// xtrabackup, mysqldump and mydumper.
+const BACKUPS: [&str; 7] = [
+    "BACKUP LOCK",
+    "BACKUP STAGE",
+    "FLUSH NO_WRITE_TO_BINLOG TABLES WITH READ LOCK",
+    "FLUSH TABLES WITH READ LOCK",
+    "LOCK INSTANCE FOR BACKUP",
+    "LOCK TABLES FOR BACKUP",
+    "SELECT /*!40001 SQL_NO_CACHE */",
+];
+
 /// Reads the process list.
 const SHOW: &str = "SHOW PROCESSLIST";
 
@@ -36,6 +48,7 @@ pub(super) struct States {
     list: Option<List>,
     states: Vec<State>,
     other: Gauge,
+    backups: Gauge,
     /// The sample in which the first list was read.
     since: Option<usize>,
 }
@@ -59,10 +72,13 @@ impl List {
     fn sql(self) -> String {
         match self {
             Self::Threads => format!(
-                "SELECT PROCESSLIST_STATE, COUNT(*) FROM performance_schema.threads \
+                "SELECT PROCESSLIST_STATE, COUNT(*), SUM({}) FROM performance_schema.threads \
                  WHERE TYPE = 'FOREGROUND' AND PROCESSLIST_ID IS NOT NULL \
                  AND PROCESSLIST_ID <> CONNECTION_ID() \
                  AND PROCESSLIST_COMMAND NOT IN ('{}') GROUP BY 1",
+                BACKUPS
+                    .map(|text| format!("PROCESSLIST_INFO LIKE '{text}%'"))
+                    .join(" OR "),
                 IDLE.join("', '")
             ),
             // Reading information_schema.PROCESSLIST creates a temporary table on disk each time,
@@ -82,6 +98,15 @@ impl List {
         let idle = IDLE.iter().any(|idle| idle.as_bytes() == command);
         (!asks && !idle).then(|| (row.field(6).unwrap_or_default(), 1.0))
     }
+
+    /// The number of sessions in a row that make a backup.
+    fn backups(self, row: &Row) -> f64 {
+        match self {
+            Self::Threads => row.field(2).and_then(fraction).unwrap_or(0.0),
+            Self::Processlist if row.field(7).is_some_and(is_of_backup) => 1.0,
+            Self::Processlist => 0.0,
+        }
+    }
 }
 
 impl States {
@@ -93,6 +118,7 @@ impl States {
             list: Some(List::Processlist),
             states: vec![opening],
             other: Gauge::new(names::DB_SESSIONS_OTHER, "count", SOURCE),
+            backups: Gauge::new(names::DB_BACKUPS, "count", SOURCE),
             since: None,
         }
     }
@@ -132,12 +158,13 @@ impl States {
         recorder: &mut SampleBuffer,
     ) -> Result<(), DbError> {
         let since = *self.since.get_or_insert(recorder.number());
-        let mut others = 0.0;
+        let (mut others, mut backups) = (0.0, 0.0);
         for state in &mut self.states {
             state.count = 0.0;
         }
         let states = &mut self.states;
         asking.control.read(&list.sql(), asking.timeout, |row| {
+            backups += list.backups(row);
             let Some((state, count)) = list.row(row) else {
                 return;
             };
@@ -157,12 +184,15 @@ impl States {
             state.gauge.put(recorder, state.count);
         }
         self.other.put(recorder, others);
+        self.backups.put(recorder, backups);
         Ok(())
     }
 
     pub(super) fn always_zero(&self) -> impl Iterator<Item = String> {
         let gauges = self.states.iter().map(|state| &state.gauge);
-        let zero = gauges.chain([&self.other]).filter_map(Gauge::always_zero);
+        let zero = gauges
+            .chain([&self.other, &self.backups])
+            .filter_map(Gauge::always_zero);
         zero.map(str::to_owned)
     }
 }
@@ -177,6 +207,14 @@ impl State {
             count: 0.0,
         }
     }
+}
+
+/// Whether a statement is part of a backup.
+fn is_of_backup(statement: &[u8]) -> bool {
+    BACKUPS.iter().any(|text| {
+        let start = statement.get(..text.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()))
+    })
 }
 
 /// The name of a state in the series: lower case, with `_` for everything except letters and
@@ -201,6 +239,33 @@ fn name_of(state: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_of_backups_are_recognised() {
+        for statement in [
+            "SELECT /*!40001 SQL_NO_CACHE */ `id`, `c` FROM `sbtest1`",
+            "BACKUP STAGE BLOCK_COMMIT",
+            "flush tables with read lock",
+            "LOCK INSTANCE FOR BACKUP",
+        ] {
+            assert!(is_of_backup(statement.as_bytes()), "{statement}");
+        }
+        for statement in [
+            "",
+            "SELECT c FROM sbtest1",
+            "FLUSH TABLES",
+            "LOCK TABLES t READ",
+        ] {
+            assert!(!is_of_backup(statement.as_bytes()), "{statement}");
+        }
+        let sql = List::Threads.sql();
+        let counted = "SUM(PROCESSLIST_INFO LIKE 'BACKUP LOCK%' OR ";
+        assert!(sql.contains(counted), "{sql}");
+        assert!(
+            sql.contains("SQL_NO_CACHE */%') FROM performance_schema"),
+            "{sql}"
+        );
+    }
 
     #[test]
     fn states_are_named_as_series_are() {

@@ -79,7 +79,7 @@ pub(super) fn parts(has: &dyn Fn(&str) -> bool) -> Vec<Part> {
         database(has),
         backends(),
         locks(),
-        oldest(),
+        oldest(has),
         size(),
         tables(),
     ];
@@ -207,19 +207,26 @@ fn locks() -> Part {
     }
 }
 
-fn oldest() -> Part {
+/// Programs that make backups, by the name that they report.
+const BACKUPS: &str = "application_name IN ('pg_basebackup', 'pg_dump', 'pg_dumpall') \
+                       OR application_name LIKE 'pgBackRest%'";
+
+fn oldest(has: &dyn Fn(&str) -> bool) -> Part {
     let age = "coalesce(max(age(backend_xmin)), 0)";
     let vacuums = "count(*) FILTER (WHERE backend_type = 'autovacuum worker')";
+    // Since PostgreSQL 13, it lists base backups for any program.
+    let listed = match has("pg_stat_progress_basebackup.pid") {
+        true => " OR pid IN (SELECT pid FROM pg_catalog.pg_stat_progress_basebackup)",
+        false => "",
+    };
+    let backups = format!("count(*) FILTER (WHERE {BACKUPS}{listed})");
+    let source = "pg_stat_activity";
     Part {
         what: names::DB_OLDEST_XMIN,
         columns: vec![
-            gauge(names::DB_OLDEST_XMIN_AGE, "count", "pg_stat_activity", age),
-            gauge(
-                names::DB_BACKENDS_AUTOVACUUM,
-                "count",
-                "pg_stat_activity",
-                vacuums,
-            ),
+            gauge(names::DB_OLDEST_XMIN_AGE, "count", source, age),
+            gauge(names::DB_BACKENDS_AUTOVACUUM, "count", source, vacuums),
+            gauge(names::DB_BACKUPS, "count", source, &backups),
         ],
         from: "FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid()",
         is_slow: false,

@@ -356,6 +356,35 @@ fn a_locked_table_does_not_block_observers() {
 }
 
 #[test]
+fn an_index_dropped_under_load_is_reported() {
+    for kind in kinds() {
+        let (_private, url) = server_with(
+            kind,
+            &[
+                "CREATE TABLE moved (id INT PRIMARY KEY, k INT)",
+                "CREATE INDEX k_1 ON moved (k)",
+                "CREATE TABLE same (id INT PRIMARY KEY)",
+            ],
+        );
+        let mut seen = Observed::start(&url);
+        seen.until("tables and samples", |seen| {
+            seen.facts.contains_key("db.tables.read") && seen.count("db.uptime") > 1
+        });
+        let sql = match kind {
+            Kind::Postgres => "DROP INDEX k_1",
+            _ => "DROP INDEX k_1 ON moved",
+        };
+        execute(&url, &[sql]);
+        seen.stop();
+        let changed = |table: &str| seen.facts.get(&format!("db.tables.changed[{table}]"));
+        assert_eq!(seen.facts["db.tables.compared"], "2", "{kind}");
+        let expected = "index k_1 was dropped".to_owned();
+        assert_eq!(changed("moved"), Some(&expected), "{kind}");
+        assert_eq!(changed("same"), None, "{kind}");
+    }
+}
+
+#[test]
 fn reports_a_target_without_a_database() {
     let server = Server::of(Kind::Mysql);
     let mut seen = Observed::start(&server.url());

@@ -342,3 +342,27 @@ fn sessions_of_others_are_counted_and_named() {
         assert!(!seen.gaps.contains_key("server.other_sessions"), "{kind}");
     }
 }
+
+#[test]
+fn sessions_that_make_a_backup_are_counted() {
+    for kind in kinds() {
+        let private = PrivateServer::start(kind, &[]);
+        let server = private.server();
+        let mut seen = Observed::start(&server.url());
+        let statements: &[&str] = match kind {
+            Kind::Postgres => &["SET application_name = 'pg_dump'", "SELECT pg_sleep(4)"],
+            _ => &["SELECT /*!40001 SQL_NO_CACHE */ SLEEP(4)"],
+        };
+        let backup = std::thread::spawn(move || {
+            let mut session = server.control();
+            for sql in statements {
+                session.query(sql, PATIENCE).unwrap();
+            }
+            session.close();
+        });
+        seen.until("a backup", |seen| seen.last("db.backups") == Some(1.0));
+        backup.join().unwrap();
+        seen.until("its end", |seen| seen.last("db.backups") == Some(0.0));
+        seen.stop();
+    }
+}

@@ -1,8 +1,9 @@
 //! The cost of one event.
 
+use dyno_core::finding::Cause;
 use dyno_core::record::Cost;
 
-use super::{Table, Value};
+use super::{Block, Table, Value};
 use crate::number::amount;
 use crate::terminal::Ink;
 
@@ -14,12 +15,70 @@ pub(crate) fn costs(costs: &[Cost]) -> Table {
             let known = cost.value.filter(|value| value.is_finite());
             known.map(|value| Value::Text(amount(value, &cost.unit)))
         })
-        .text("source", 0, |cost| {
-            let lead = if cost.left_out { "left out: " } else { "" };
-            (Ink::Faint, format!("{lead}{}", cost.source))
+        .text("source", 0, |cost| match included(cost) {
+            Some(what) => (Ink::Warning, format!("{}, with {what}", cost.source)),
+            None if cost.left_out => (Ink::Faint, format!("left out: {}", cost.source)),
+            None => (Ink::Faint, cost.source.clone()),
         })
         .source(
             "totals and observed series. 1 kB is 1,000 bytes, 1 KiB 1,024. A host's counters \
              include everything that ran on it.",
         )
+}
+
+/// What the value of a cost includes besides the work of the run.
+pub(crate) fn included(cost: &Cost) -> Option<&'static str> {
+    match cost.includes? {
+        Cause::OtherClients => Some("the work of other clients"),
+        _ => Some("work that is not the run's"),
+    }
+}
+
+/// The names of these costs that include other work.
+pub(crate) fn shared_costs<'a>(costs: impl IntoIterator<Item = &'a Cost>) -> Vec<Block> {
+    let mut shared: Vec<(&str, Vec<&str>)> = Vec::new();
+    for cost in costs {
+        let Some(what) = included(cost) else {
+            continue;
+        };
+        match shared.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, names)) => names.push(cost.name.as_str()),
+            None => shared.push((what, vec![cost.name.as_str()])),
+        }
+    }
+    let row = |(what, names): (&str, Vec<&str>)| {
+        let text = format!("{}: with {what}", names.join(", "));
+        Block::row("  shared", Ink::Warning, text)
+    };
+    shared.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_samples::values;
+
+    use super::*;
+
+    #[test]
+    fn costs_that_include_other_work_are_named() {
+        let mut all = ["server CPU", "client CPU", "redo log"]
+            .map(|name| values::cost(name, Some(1.0), "us", "a series"));
+        assert_eq!(shared_costs(&all).len(), 0);
+        for cost in [0, 2] {
+            all[cost].includes = Some(Cause::OtherClients);
+        }
+        let rows = shared_costs(&all);
+        let [Block::Row { body, .. }] = rows.as_slice() else {
+            panic!("{} rows", rows.len());
+        };
+        assert_eq!(body, "server CPU, redo log: with the work of other clients");
+        let sources = costs(&all).rows.into_iter().map(|row| row[2].value.clone());
+        let expected = [
+            "a series, with the work of other clients",
+            "a series",
+            "a series, with the work of other clients",
+        ];
+        let expected = expected.map(|text| Value::Text(text.to_owned()));
+        assert_eq!(sources.collect::<Vec<_>>(), expected);
+    }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::figures;
 use super::markup::Text;
 use super::run::View;
-use crate::number;
+use crate::{document, number};
 
 /// The five figures.
 pub(super) fn of(view: &View<'_>) -> Markup {
@@ -175,15 +175,18 @@ fn errors(view: &View<'_>) -> Headline<'static> {
 fn cpu<'a>(view: &View<'a>) -> Headline<'a> {
     let server = view.costs.iter().find(|cost| cost.name == "server CPU");
     let client = (view.run.summary.as_ref()).and_then(|summary| summary.client.as_ref());
-    let client = match client.map(|client| client.us_per_event) {
+    let mut detail = match client.map(|client| client.us_per_event) {
         Some(us) if us > 0.0 => format!("Dyno itself {}", figures::value(us, "us")),
         _ => "Dyno itself not known".to_owned(),
     };
+    if let Some(what) = server.and_then(document::included) {
+        detail = format!("with {what} · {detail}");
+    }
     let value = server.and_then(|cost| Some(figures::value(cost.value?, &cost.unit)));
     Headline {
         name: "Server CPU per event",
         value: value.unwrap_or_default(),
-        detail: client,
+        detail,
         source: server.map_or("the server's CPU was not observed", |cost| &cost.source),
         ..Headline::default()
     }
@@ -210,5 +213,32 @@ fn stalls(view: &View<'_>) -> Headline<'static> {
         source: "silences, and seconds at ≤ 5 % of the level",
         alarm: !view.stall_spans().is_empty(),
         ..Headline::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::finding::Cause;
+    use dyno_samples::full;
+
+    use crate::html::tests::SHORT;
+    use crate::html::{ReportInput, report};
+
+    #[test]
+    fn the_work_of_other_clients_is_named_next_to_costs() {
+        let mut costs = full::costs();
+        costs[0].includes = Some(Cause::OtherClients);
+        let page = report(&ReportInput {
+            runs: &[full::run(SHORT)],
+            costs: &[costs],
+            sides: &[vec![0]],
+            compared: &[],
+            pivot: None,
+            experiment: None,
+            generated_unix_s: 0.0,
+            title: "",
+        });
+        assert!(page.contains("with the work of other clients · Dyno itself"));
+        assert!(page.contains(", with the work of other clients"));
     }
 }

@@ -326,10 +326,11 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let known = |(name, word): &(&str, &str)| {
         let cost = run.costs.iter().find(|cost| cost.name == *name)?;
         let amount = verdict::amount(cost.value?, &cost.unit)?;
-        Some(format!("{amount} {word}"))
+        Some((cost, format!("{amount} {word}")))
     };
     let mut line = String::new();
-    for part in COSTS.iter().filter_map(known) {
+    let mut shown = Vec::new();
+    for (cost, part) in COSTS.iter().filter_map(known) {
         let longer = match line.is_empty() {
             true => part,
             false => format!("{line}{DOT}{part}"),
@@ -338,11 +339,13 @@ pub(super) fn costs(run: &RunSummary, page: &mut Page) {
             break;
         }
         line = longer;
+        shown.push(cost);
     }
     if !line.is_empty() {
         let label = format!("cost/{}", EventWord::of(run).short());
         page.row(&label, Ink::Plain, &line);
     }
+    page.show(document::shared_costs(shown));
 }
 
 /// The location of the record, and commands that show more.

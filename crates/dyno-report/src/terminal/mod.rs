@@ -139,7 +139,7 @@ fn set_up(run: &RunSummary, page: &mut Page) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::finding::{Durability, DurabilityClass, Outcome};
+    use dyno_core::finding::{Cause, Durability, DurabilityClass, Outcome};
     use dyno_core::summary::{ClientCost, RunEnd};
     use dyno_samples::{summaries as samples, values};
     use std::sync::LazyLock;
@@ -256,6 +256,19 @@ mod tests {
         run.findings.push(finding);
         let line = "\n  durability    lost on process crash because synchronous_commit = off\n";
         assert!(plain(&run).contains(line), "{}", plain(&run));
+    }
+
+    #[test]
+    fn costs_with_the_work_of_other_clients_are_marked() {
+        let mut run = samples::good();
+        let line = "\n    shared      server CPU: with the work of other clients\n";
+        for text in [plain(&run), summary(&run, &Look::default())] {
+            assert!(!text.contains("other clients"), "{text}");
+        }
+        run.costs[0].includes = Some(Cause::OtherClients);
+        for text in [plain(&run), summary(&run, &Look::default())] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

@@ -50,13 +50,15 @@ pub(super) fn weak_durability(run: &RunSummary, page: &mut Page) {
 /// The cost of one event. Missing and negligible costs are left to the report.
 pub(super) fn costs(run: &RunSummary, page: &mut Page) {
     let pair = |cost: &Cost| Some((cost.name.clone(), amount(cost.value?, &cost.unit)?));
-    let pairs: Vec<(String, String)> = run.costs.iter().filter_map(pair).collect();
+    let shown = run.costs.iter().filter(|&cost| pair(cost).is_some());
+    let pairs: Vec<(String, String)> = shown.clone().filter_map(pair).collect();
     if pairs.is_empty() {
         return;
     }
     let event = EventWord::of(run).one();
     page.row("cost", Ink::Strong, &format!("per {event}"));
     page.pairs(&pairs);
+    page.show(document::shared_costs(shown));
     let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
     for cost in run.costs.iter().filter(|cost| cost.left_out) {
         let why = cost.source.as_str();

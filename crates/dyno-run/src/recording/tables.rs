@@ -14,6 +14,8 @@ const CALLS: [&str; 2] = ["call", "exec"];
 const RESTRICTING: [&str; 11] = [
     "where", "join", "natural", "on", "using", "having", "limit", "offset", "fetch", "min", "max",
 ];
+/// Words of statements that may change a table's columns or indexes.
+const DEFINING: [&str; 4] = ["alter", "create", "drop", "rename"];
 /// How observers report an unknown engine, and views.
 const UNKNOWN: &str = "unknown";
 
@@ -109,8 +111,12 @@ impl ObservedTables {
             return Vec::new();
         };
         let mentioned = Mentioned::of(mentions, &self.uses);
+        let mut facts = Vec::new();
+        if DEFINING.iter().any(|word| mentioned.word(word)) {
+            facts.push(Fact::new(names::CLIENT_STATEMENTS_DEFINE, "yes", SOURCE));
+        }
         if CALLS.iter().any(|call| mentioned.word(call)) {
-            return Vec::new();
+            return facts;
         }
         let groups = groups(&self.tables);
         let named = |group: &TableGroup| {
@@ -119,7 +125,6 @@ impl ObservedTables {
         };
         let counts: Vec<usize> = groups.iter().map(named).collect();
         let named: usize = counts.iter().sum();
-        let mut facts = Vec::new();
         // A statement of a function names that function.
         if named > 0 {
             let yes = |count: usize| if count > 0 { "yes" } else { "no" };
@@ -296,6 +301,18 @@ mod tests {
         ] {
             assert!(restrict(words), "{words:?}");
         }
+    }
+
+    #[test]
+    fn statements_that_may_change_tables_are_found() {
+        let define = |words: &[&str]| {
+            let facts = used(&example(), words);
+            facts.contains(&("client.statements.define".to_owned(), "yes".to_owned()))
+        };
+        assert!(define(&["CREATE", "INDEX", "k_1", "ON", "sbtest1"]));
+        assert!(define(&["CALL", "pay", "drop", "table", "old"]));
+        assert!(!define(&["SELECT", "c", "FROM", "sbtest1"]));
+        assert!(!define(&["CALL", "pay"]));
     }
 
     #[test]

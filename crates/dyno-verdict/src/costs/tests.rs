@@ -103,3 +103,35 @@ fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
     // 1,200 a second over five seconds; 1,000 events ended in each of three.
     assert!((switches - 2.0).abs() < 0.1, "{switches}");
 }
+
+#[test]
+fn costs_with_the_work_of_other_clients_are_marked() {
+    let mut run = dyno_samples::good();
+    let marked = |run: &RunRecord| -> Vec<String> {
+        let all = costs(run).into_iter();
+        let marked = all.filter(|cost| cost.includes == Some(Cause::OtherClients));
+        marked.map(|cost| cost.name).collect()
+    };
+    assert_eq!(marked(&run), [] as [&str; 0]);
+    series(&mut run, "db.other_sessions_active", &[1.0; 5]);
+    let names = marked(&run);
+    let is_marked = |name: &str| names.iter().any(|one| one == name);
+    for name in ["server CPU", "host CPU", "page requests", "redo log"] {
+        assert!(is_marked(name), "{name}: {names:?}");
+    }
+    for name in ["client CPU", "received from the server"] {
+        assert!(!is_marked(name), "{name}");
+    }
+    // The host is that of the load generator, and nothing of the server runs there.
+    samples::fact(&mut run, "server.same_host", "no");
+    let elsewhere = marked(&run);
+    assert!(elsewhere.contains(&"server CPU".to_owned()));
+    assert!(!elsewhere.contains(&"host CPU".to_owned()), "{elsewhere:?}");
+    // A cost without a value includes nothing.
+    let summary = run.summary.as_mut().unwrap();
+    summary.endpoints.push(dyno_core::summary::EndpointSummary {
+        name: "127.0.0.1:3307".to_owned(),
+        ..summary.endpoints[0].clone()
+    });
+    assert_eq!(marked(&run), [] as [&str; 0]);
+}

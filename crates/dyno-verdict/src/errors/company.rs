@@ -5,6 +5,7 @@
 mod tests;
 
 use dyno_core::catalogue::names;
+use dyno_core::finding::Cause;
 
 use super::counters::OTHER_CLIENTS;
 use crate::check::{CheckResult, thresholds};
@@ -76,6 +77,7 @@ fn others(view: &View, counted: &str) -> Option<CheckResult> {
         ),
         OTHER_CLIENTS,
     );
+    let result = result.naming([Cause::OtherClients]);
     Some(result.with("other sessions at work, mean", active, "count"))
 }
 
@@ -132,5 +134,6 @@ fn short(view: &View, counted: &str) -> Option<CheckResult> {
         "End the sessions of other clients, turn off the server's own jobs (event_scheduler), or \
          use a dedicated server.",
     );
+    let result = result.naming([Cause::OtherClients]);
     Some(result.with("connections of others", others, "count"))
 }

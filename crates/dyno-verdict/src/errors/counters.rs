@@ -1,7 +1,7 @@
 //! Check 15: whether the server counted the same work as the client.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::record::EventKind;
 use dyno_core::summary::RunSummary;
 
@@ -51,6 +51,11 @@ fn server_counters(view: &View) -> CheckResult {
         return result;
     }
     company::at_work(view, &result.evidence).unwrap_or(result)
+}
+
+/// Whether this check finds other clients on the server.
+pub(crate) fn has_other_clients(view: &View) -> bool {
+    server_counters(view).names(Cause::OtherClients)
 }
 
 pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
@@ -231,7 +236,8 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         return CheckResult::doubt(
             format!("{evidence} It listed other sessions: at most {whose}."),
             OTHER_CLIENTS,
-        );
+        )
+        .naming([Cause::OtherClients]);
     }
     let hidden = view.run.not_observed(names::SERVER_OTHER_SESSIONS);
     let samples = view.points(names::DB_OTHER_SESSIONS).len();

@@ -144,6 +144,25 @@ fn the_servers_warnings_are_reported() {
 }
 
 #[test]
+fn deadlocks_that_the_server_does_not_count_are_reported() {
+    const DEADLOCKS: &str = "db.status.innodb_deadlocks";
+    let of_others = "Innodb_deadlocks counts only deadlocks of row locks";
+    let seen = |counted: f64, code: &str| {
+        let mut run = dyno_samples::good();
+        series(&mut run, DEADLOCKS, &[counted; 30]);
+        failing(&mut run, code, ErrorKind::Conflict, 1_213);
+        judged(&run, "server-warnings").evidence
+    };
+    let evidence = seen(0.0, "1213");
+    assert_begins(&evidence, "The server counted 0 InnoDB deadlocks");
+    assert_has(&evidence, "1,213 statements ended with error 1213: ");
+    assert_has(&evidence, of_others);
+    // InnoDB found as many deadlocks, or the errors are others.
+    assert_lacks(&seen(41.0, "1213"), of_others);
+    assert_lacks(&seen(0.0, "1205"), of_others);
+}
+
+#[test]
 fn a_few_server_warnings_are_not_a_doubt_even_with_few_events() {
     let outcome = |on_disk: f64| {
         let mut run = closed(&[16.0; 2], Product::Mysql);

@@ -1,6 +1,7 @@
 //! Check 14: the server's counts of deadlocks, lock waits and temporary files.
 
 use dyno_core::catalogue::names;
+use dyno_core::counters;
 use dyno_core::finding::Outcome;
 
 use crate::check::{Check, CheckResult, advice, thresholds};
@@ -25,6 +26,17 @@ thresholds! {
         "one or two may be another client's";
 }
 
+/// The counters of deadlocks; a server has one of them.
+const OF_DEADLOCKS: [&str; 3] = [
+    names::DB_STATUS_INNODB_DEADLOCKS,
+    names::DB_INNODB_LOCK_DEADLOCKS,
+    names::DB_DATABASE_DEADLOCKS,
+];
+/// MySQL's and MariaDB's error code of any deadlock.
+const DEADLOCK: &str = "1213";
+/// A larger ratio of errors to the server's count is not due to uncertain ends.
+const MORE: f64 = 1.1;
+
 fn server_warnings(view: &View) -> CheckResult {
     let Some(events_per_s) = view.events_per_s() else {
         return CheckResult::not_checked("No event ended.");
@@ -33,18 +45,15 @@ fn server_warnings(view: &View) -> CheckResult {
         let rate = names.iter().find_map(|name| view.mean(name))?;
         Some(rate / events_per_s * 100.0)
     };
-    let deadlocks = per_100(&[
-        names::DB_STATUS_INNODB_DEADLOCKS,
-        names::DB_INNODB_LOCK_DEADLOCKS,
-        names::DB_DATABASE_DEADLOCKS,
-    ]);
+    let in_all = |per_100: f64| (per_100 / 100.0 * events_per_s * view.length_s).round();
+    let deadlocks = per_100(&OF_DEADLOCKS);
     let on_disk = per_100(&[
         names::DB_STATUS_CREATED_TMP_DISK_TABLES,
         names::DB_DATABASE_TEMP_FILES,
     ]);
     let waits = per_100(&[names::DB_STATUS_INNODB_ROW_LOCK_WAITS]);
     let counted = [
-        ("deadlocks", deadlocks, &DEADLOCKS),
+        (what(view), deadlocks, &DEADLOCKS),
         ("temporary tables or files on disk", on_disk, &ON_DISK),
     ];
     if counted.iter().all(|(_, value, _)| value.is_none()) {
@@ -57,17 +66,21 @@ fn server_warnings(view: &View) -> CheckResult {
     for (what, value, bound) in counted {
         let Some(value) = value else { continue };
         seen.push(format!("{} {what}", text::plain(value)));
-        let count = (value / 100.0 * events_per_s * view.length_s).round();
-        if value >= bound.value && count >= FEWEST.value {
+        if value >= bound.value && in_all(value) >= FEWEST.value {
             outcome = Outcome::Doubt;
         }
     }
     if let Some(waits) = waits {
         seen.push(format!("{} row lock waits", text::plain(waits)));
     }
+    let uncounted = deadlocks.and_then(|per_100| uncounted(view, in_all(per_100)));
     CheckResult::of(
         outcome,
-        format!("The server counted {} per 100 events.", text::list(&seen)),
+        format!(
+            "The server counted {} per 100 events.{}",
+            text::list(&seen),
+            uncounted.unwrap_or_default()
+        ),
         &advice(&[
             (
                 deadlocks.is_some_and(|value| value >= DEADLOCKS.value),
@@ -88,4 +101,26 @@ fn server_warnings(view: &View) -> CheckResult {
         "per 100 events",
     )
     .with_some("row lock waits", waits, "per 100 events")
+}
+
+fn what(view: &View) -> &'static str {
+    match view.mysql() {
+        true => "InnoDB deadlocks",
+        false => "deadlocks",
+    }
+}
+
+/// Deadlocks that statements of the run report and the server's counter misses, as a sentence.
+fn uncounted(view: &View, counted: f64) -> Option<String> {
+    let series = (OF_DEADLOCKS.iter()).find(|name| view.mean(name).is_some())?;
+    let counter = counters::of(series).filter(|counter| !counter.remark.is_empty())?;
+    let seen = view.summary()?.errors.get(DEADLOCK)?.count;
+    (seen as f64 >= counted * MORE + FEWEST.value).then(|| {
+        format!(
+            " {} ended with error {DEADLOCK}: {} counts {}.",
+            text::counted(seen, "statement"),
+            counter.source,
+            counter.remark
+        )
+    })
 }

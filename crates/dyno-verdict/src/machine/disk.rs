@@ -1,12 +1,13 @@
 //! Check 31: the disks.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::record::Series;
 
 use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::context::Keeping;
 use crate::text;
+use crate::time::causes::backups;
 use crate::view::View;
 
 pub(super) const DISK: Check = Check {
@@ -43,12 +44,11 @@ fn disk(view: &View) -> CheckResult {
     let free = space(view);
     let in_memory = view.run.fact(names::HOST_FILESYSTEM_TYPE);
     let in_memory = in_memory.filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
-    let steps: Vec<(String, f64, f64, f64)> = view
-        .devices(names::HOST_DISK_UTILISATION)
-        .into_iter()
-        .filter_map(|(device, busy)| step(view, device, busy))
-        .collect();
     let watched = view.devices(names::HOST_DISK_UTILISATION);
+    let steps = watched
+        .iter()
+        .filter_map(|(device, busy)| step(view, device, busy));
+    let steps: Vec<(String, f64, f64, f64)> = steps.collect();
     let enough = watched
         .iter()
         .any(|(_, series)| view.within(series).len() as f64 >= SAMPLES.value);
@@ -88,6 +88,8 @@ fn disk(view: &View) -> CheckResult {
             text::seconds(*at_s)
         ));
     }
+    let backup = (steps.iter()).find_map(|(_, at_s, ..)| backups::at(view, *at_s));
+    seen.extend(backup.clone());
     if steps.is_empty() && enough {
         seen.push("no disk slowed down for good".to_owned());
     }
@@ -98,9 +100,11 @@ fn disk(view: &View) -> CheckResult {
         &advice(&[
             (is_full && in_memory.is_some(), IN_MEMORY),
             (is_full && in_memory.is_none(), NO_SPACE),
-            (!steps.is_empty(), NO_BURST),
+            (!steps.is_empty() && backup.is_none(), NO_BURST),
+            (backup.is_some(), backups::ADVICE),
         ]),
     )
+    .naming(backup.map(|_| Cause::Backup))
     .with_some("free", free.as_ref().map(|space| space.free / GIB), "GiB")
     .with_some("free, share", free.as_ref().map(Space::share), "percent")
     .with("disks that fell", steps.len() as f64, "count")

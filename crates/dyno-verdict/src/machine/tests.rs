@@ -71,6 +71,14 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 5.0));
     let finding = check(&run, "disk", Doubt);
     assert_has(&finding.evidence, "vda fell from");
+    assert_has(&finding.advice, "burst");
+    let mut backup = [0.0; 60];
+    backup[29..].fill(1.0);
+    series(&mut run, "db.backups", &backup);
+    let finding = check(&run, "disk", Doubt);
+    assert_has(&finding.evidence, "a backup ran from 29 s to 60 s");
+    assert!(finding.names(dyno_core::finding::Cause::Backup));
+    assert_lacks(&finding.advice, "burst");
     // With fewer requests a disk does not wait longer.
     series(&mut run, "host.disk[vda].write_await", &step(1.0, 0.5));
     check(&run, "disk", Pass);

@@ -58,6 +58,7 @@ const EXPLAINED: &[Case] = {
         (("misses", Doubt, &[]), ("steady-state", &[EmptyReads])),
         (("misses", Doubt, &[]), ("length", &[UncertainMean])),
         (("statistics", Doubt, &[]), ("warm-up", &[TableScans])),
+        (("schema", Doubt, &[]), ("steady-state", &[TableScans])),
         (
             ("durability", Doubt, &[OpenTransactions]),
             ("server-counters", &[]),
@@ -110,6 +111,10 @@ const EXPLAINED: &[Case] = {
             ("stalls", Doubt, &[LockWaits, ServerIdle]),
             ("steady-state", &[LockWaits]),
         ),
+        (
+            ("stalls", Doubt, &[LockWaits]),
+            ("steady-state", &[Backup, LockWaits]),
+        ),
     ]
 };
 
@@ -128,6 +133,12 @@ const NOT_EXPLAINED: &[Case] = {
         (("work-done", Doubt, &[NoRows]), ("misses", &[EmptyReads])),
         (("fairness", Doubt, &[]), ("latency-modes", &[])),
         (("misses", Doubt, &[]), ("length", &[])),
+        (("stalls", Doubt, &[Backup]), ("steady-state", &[Backup])),
+        (
+            ("other-processes", Doubt, &[]),
+            ("stalls", &[OtherProcesses, Backup]),
+        ),
+        (("schema", Doubt, &[]), ("stalls", &[AlterTable])),
         // Another client may hold the lock, but the stall is what users notice.
         (("server-counters", Doubt, &[]), ("stalls", &[LockWaits])),
         // A search depends on it.

@@ -1,5 +1,6 @@
 //! Causes of symptoms: observations while a run was slower than usual.
 
+pub(crate) mod backups;
 pub(super) mod idle;
 mod signs;
 #[cfg(test)]
@@ -107,10 +108,13 @@ pub(super) fn few(found: &[Moved], most: usize) -> String {
     text::few(&words, most)
 }
 
-/// Advice for idle sessions or slower CPUs, in place of other advice.
+/// Advice for idle sessions, backups or slower CPUs, in place of other advice.
 pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
     if causes.contains(&Cause::IdleSessions) {
         return idle::ADVICE.to_owned();
+    }
+    if causes.contains(&Cause::Backup) {
+        return backups::ADVICE.to_owned();
     }
     match causes.contains(&Cause::SlowCpus) {
         true => {
@@ -179,6 +183,7 @@ impl Comparison<'_, '_> {
         };
         found.splice(0..0, self.lost_connections());
         found.splice(0..0, idle::idle_sessions(self.view, self.seconds.slower));
+        found.splice(0..0, backups::during(self.view, self.seconds.slower));
         found.extend(self.misses());
         found.extend(self.processors());
         found.extend(self.slow_cpus());

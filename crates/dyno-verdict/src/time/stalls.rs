@@ -128,6 +128,8 @@ fn advice(causes: &[Cause]) -> &'static str {
         "See the server's log and the kernel's (dmesg) for what stopped the whole server, which \
          answered nobody: a signal or a debugger, swapping, a frozen virtual machine, a disk that \
          hung."
+    } else if causes.contains(&Cause::Backup) {
+        causes::backups::ADVICE
     } else if causes.contains(&Cause::LockWaits) {
         "Find who held the lock at these times: a session with an open transaction, LOCK TABLES, a \
          schema change, a backup. Averages hide stalls."

@@ -142,3 +142,16 @@ fn the_logs_syncs_are_counted_once_in_each_version() {
     let both = texts(&["pg_stat_io.object", "pg_stat_wal.wal_sync"]);
     assert!(both.iter().all(|sql| !sql.contains(of_log)), "{both:?}");
 }
+
+#[test]
+fn base_backups_of_any_program_are_counted_where_they_are_listed() {
+    let of = |columns: &[&str]| {
+        let all = texts(columns);
+        let backups = all.iter().find(|sql| sql.contains("pg_basebackup"));
+        backups.unwrap().clone()
+    };
+    assert!(!of(&[]).contains("pg_stat_progress_basebackup"));
+    let listed = of(&["pg_stat_progress_basebackup.pid"]);
+    let ending = "OR pid IN (SELECT pid FROM pg_catalog.pg_stat_progress_basebackup)) AS c2 FROM";
+    assert!(listed.contains(ending), "{listed}");
+}

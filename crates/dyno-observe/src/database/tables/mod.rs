@@ -3,6 +3,7 @@
 
 mod mysql;
 mod postgres;
+mod schema;
 mod sqlite;
 mod uses;
 
@@ -22,9 +23,12 @@ use sha2::{Digest, Sha256};
 use super::{Asking, pairs};
 use crate::sink::Sink;
 
-pub(super) use mysql::{report as of_mysql, stores as stores_of_mysql};
-pub(super) use postgres::{STORES as STORES_OF_POSTGRES, report as of_postgres};
-pub(super) use sqlite::report as of_sqlite;
+pub(super) use mysql::{report as of_mysql, schema as schema_of_mysql, stores as stores_of_mysql};
+pub(super) use postgres::{
+    STORES as STORES_OF_POSTGRES, report as of_postgres, schema as schema_of_postgres,
+};
+pub(super) use schema::Schema;
+pub(super) use sqlite::{report as of_sqlite, schema as schema_of_sqlite};
 
 /// The most names requested; one more shows whether there are others.
 const LISTED_MAX: usize = 1_000;
@@ -59,6 +63,11 @@ impl Stores {
             Some((table.name.clone(), how.to_owned()))
         };
         Self(tables.iter().filter_map(how).collect())
+    }
+
+    /// Whether they are few enough to be compared at the end.
+    pub(super) fn are_few(&self) -> bool {
+        !self.0.is_empty()
     }
 
     /// Reports tables with another storage at the end as changed settings. `sql` returns names and

@@ -8,6 +8,7 @@ use dyno_core::db::DbError;
 use dyno_core::tables::{elements, places};
 
 use super::super::{is_lost, refusal};
+use super::schema::ROWS_MAX;
 use super::uses::{ELSEWHERE_MAX, mentioned, of_view, report_elsewhere, report_uses, routines};
 use super::{Asking, LISTED_MAX, LISTING, Listed, Stores, Table, deadline, report_tables};
 
@@ -58,6 +59,19 @@ pub(in crate::database) fn stores(is_mariadb: bool) -> String {
         "TABLE_NAME, ENGINE FROM information_schema.TABLES \
          WHERE TABLE_SCHEMA = DATABASE() AND ENGINE IS NOT NULL",
     )
+}
+
+/// The queries for the tables' columns and indexes.
+pub(in crate::database) fn schema(is_mariadb: bool) -> Vec<String> {
+    let indexes = "TABLE_NAME, CONCAT('index ', INDEX_NAME), \
+                   GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) \
+                   FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() \
+                   GROUP BY TABLE_NAME, INDEX_NAME";
+    let columns = "TABLE_NAME, CONCAT('column ', COLUMN_NAME), COLUMN_TYPE \
+                   FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()";
+    let queries = [indexes, columns];
+    let queries = queries.map(|sql| limited(is_mariadb, &format!("{sql} LIMIT {}", ROWS_MAX + 1)));
+    queries.to_vec()
 }
 
 /// A query with a timeout.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 
+use super::schema::ROWS_MAX;
 use super::uses::{ELSEWHERE_MAX, report_elsewhere, report_uses, routines};
 use super::{Asking, LISTED_MAX, LISTING, Listed, READING, Stores, Table, TextRow, report_tables};
 
@@ -47,6 +48,26 @@ pub(in crate::database) const STORES: &str = "SELECT \
      ELSE 'temporary' END \
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
      WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'm')";
+
+/// The query for the tables' columns and indexes.
+pub(in crate::database) fn schema() -> Vec<String> {
+    let sql = format!(
+        "SELECT CASE n.nspname WHEN current_schema() THEN '' ELSE n.nspname || '.' END || \
+         c.relname, p.part, p.definition FROM (\
+         SELECT i.indrelid AS relation, 'index ' || x.relname AS part, \
+         concat(i.indkey::text, CASE WHEN NOT i.indisvalid THEN ' invalid' END) AS definition \
+         FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+         UNION ALL SELECT a.attrelid, 'column ' || a.attname, \
+         format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute a \
+         WHERE a.attnum > 0 AND NOT a.attisdropped) p \
+         JOIN pg_catalog.pg_class c ON c.oid = p.relation \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'p', 'm') \
+         AND NOT c.relispartition LIMIT {}",
+        ROWS_MAX + 1
+    );
+    vec![sql]
+}
 
 /// Limits how long a statement may take, for a server with a million tables.
 fn limit(asking: &mut Asking<'_>, time: Duration) -> Result<(), DbError> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use dyno_core::catalogue::names;
 use dyno_core::db::DbError;
 
+use super::schema::ROWS_MAX;
 use super::uses::{mentioned, report_uses};
 use super::{Asking, LISTED_MAX, Listed, Table, report_tables};
 
@@ -72,6 +73,16 @@ pub(in crate::database) fn report(asking: &mut Asking<'_>) -> Result<(), DbError
     let tables = listed.names.iter().map(table).collect();
     report_tables(asking.sink, &listed.total, tables, SOURCE);
     Ok(())
+}
+
+/// The query for the statements that created tables and their indexes.
+pub(in crate::database) fn schema() -> Vec<String> {
+    let sql = format!(
+        "SELECT tbl_name, type || ' ' || name, sql FROM sqlite_master \
+         WHERE type IN ('table', 'index') AND substr(tbl_name, 1, 7) <> 'sqlite_' LIMIT {}",
+        ROWS_MAX + 1
+    );
+    vec![sql]
 }
 
 /// Tables that `ANALYZE` has processed.

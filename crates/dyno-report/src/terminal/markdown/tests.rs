@@ -249,3 +249,13 @@ fn a_run_without_figures_has_no_table_of_them() {
         "{printed}"
     );
 }
+
+#[test]
+fn costs_with_the_work_of_other_clients_are_marked() {
+    let mut run = samples::good();
+    run.costs[0].includes = Some(dyno_core::finding::Cause::OtherClients);
+    let printed = run::one("A run", &run);
+    sound(&printed);
+    let words = "server CPU: with the work of other clients";
+    assert!(printed.contains(words), "{printed}");
+}
