@@ -58,8 +58,8 @@ pub(super) const SUBSTITUTIONS: &[(&str, &str)] = &[
         "50/s for 1s, 200/s for 1s, 50/s for 1s",
     ),
     ("--begin-at 2026-11-24T05:00:00Z", "--begin-at now"),
-    ("--from 2000s", "--from 1s"),
-    ("--to 3600s", "--to 2s"),
+    ("--from 2000s", "--from 500ms"),
+    ("--to 3600s", "--to 9s"),
     ("--cold --trim --settle 2m", "--settle 5s"),
     (
         "--table-size 25000 -c 8 -t 20s",
@@ -109,10 +109,16 @@ pub(super) const ENDINGS: &[(&str, &str, &str)] = &[
     (
         r#"" run "*"#,
         r#"*" for "*|*" --plan "*"#,
-        "-t ${TIME:-1s} --warmup 0 --calibrate never",
+        "-t ${TIME:-1s} --warmup 0",
     ),
-    (r#"" run "*" for "*"#, "", "--warmup 0 --calibrate never"),
-    (r#"" saturate "*"#, "", "-t 1s --warmup 0 --calibrate never"),
+    (r#"" run "*" for "*"#, "", "--warmup 0"),
+    (r#"" saturate "*"#, "", "-t 1s --warmup 0"),
+    // Tests of the host have no calibration.
+    (
+        r#"" run "*|" saturate "*"#,
+        r#"*" --plan "*|*" cpu "*|*" fileio "*|*" memory "*|*" mutex "*|*" threads "*"#,
+        "--calibrate never",
+    ),
     (
         r#"" search "*"#,
         "",
