@@ -24,7 +24,6 @@ pub(super) const SUBSTITUTIONS: &[(&str, &str)] = &[
         "127.0.0.1:13300,127.0.0.1:13397/docs_two",
         "127.0.0.1:{port},localhost:{port}/bench",
     ),
-    ("--target mysql://…", "--target {url}"),
     ("--target …", "--target {url}"),
     (
         "--mysql-host=127.0.0.1",
