@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fleet_cli;
+mod guide_cli;
 mod lab_cli;
 mod server_cli;

@@ -53,7 +53,7 @@ pub struct Row {
     pub constant: &'static str,
     /// The name; `…` marks the part in which a family's names differ.
     pub name: &'static str,
-    /// Its kind.
+    /// Gauge, rate, fact, counter or scope.
     pub kind: Kind,
     /// The unit of its values, as in [`SeriesKey`](crate::record::SeriesKey); empty for facts.
     pub unit: &'static str,

@@ -23,7 +23,7 @@ impl ProfiledProcess {
     /// Both, in display order.
     pub const ALL: [Self; 2] = [Self::Server, Self::Client];
 
-    /// Its name in records and exports.
+    /// The process's name in records and exports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",

@@ -18,9 +18,9 @@ const LOWER: Option<Better> = Some(Better::Lower);
 /// A figure with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// Its usual name.
+    /// The usual name.
     pub name: &'static str,
-    /// Its unit, as of series.
+    /// The unit, as in series.
     pub unit: &'static str,
     /// Which direction is better; `None` if neither.
     pub better: Option<Better>,
@@ -135,7 +135,7 @@ impl<'a> Measurements<'a> {
 /// A figure by its name: one of [`NAMED`], or a percentile of the latencies, such as `p99.9`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NamedFigure {
-    /// Its description.
+    /// The table's row that describes the figure.
     pub row: &'static Named,
     /// The percentile, in percent; `None` for other figures.
     pub percent: Option<f64>,
@@ -167,7 +167,7 @@ impl NamedFigure {
         compared.map(|row| row.name).chain(aliases)
     }
 
-    /// Its usual name.
+    /// The usual name of the figure.
     pub fn name(self) -> String {
         let number = self.percent.map(|percent| percent.to_string());
         self.row.name.to_owned() + &number.unwrap_or_default()
@@ -185,7 +185,7 @@ impl NamedFigure {
         self.row.better == HIGHER
     }
 
-    /// Its value; `None` if unknown. It may not be finite.
+    /// The value of the figure; `None` if unknown. It may not be finite.
     pub fn value(self, of: &Measurements<'_>) -> Option<f64> {
         match self.percent {
             Some(percent) => of.latency.percentile_ms(percent),

@@ -295,7 +295,7 @@ pub const SESSIONS_COUNTED_MAX: u32 = 128;
 pub struct SessionCount {
     /// The session's number.
     pub session: u32,
-    /// Its events that ended and count.
+    /// Events of the session that ended and count.
     pub events: u64,
     /// The time they took, in nanoseconds: since its worker counted last.
     pub span_ns: Nanos,
@@ -315,15 +315,15 @@ pub type SparseInterval = IntervalOf<SparseHistogram>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, bound = "H: Distribution")]
 pub struct IntervalOf<H> {
-    /// Its number from 0, counted from the start of the measurement.
+    /// Number of the interval from 0, counted from the start of the measurement.
     pub index: u64,
-    /// Its start.
+    /// Start of the interval.
     pub start: Nanos,
-    /// Its start by wall clock, in nanoseconds since 1970, to align intervals of several hosts.
+    /// Start by wall clock, in nanoseconds since 1970, to align intervals of several hosts.
     /// Derived from one reading of both clocks at the run's start, so a step of the wall clock does
     /// not move it; 0 if unknown.
     pub start_unix_ns: u64,
-    /// Its end.
+    /// End of the interval.
     pub end: Nanos,
     /// Sums.
     pub counters: Counters,

@@ -86,7 +86,7 @@ pub struct RunHead {
     pub name: String,
     /// The tool that produced it.
     pub source: Source,
-    /// Its profile.
+    /// Whether the workload is correct or reproduces the bugs of another tool.
     pub profile: Profile,
     /// `dyno 0.1.0`.
     pub tool: String,
@@ -114,7 +114,7 @@ pub struct RunHead {
     /// The factors that the user varied between runs (`--factor memory=5G`).
     #[serde(default, skip_serializing_if = "Factors::is_empty")]
     pub factors: Factors,
-    /// Its place in a sequence of runs, if it is a phase.
+    /// Place of the run in a sequence of runs, if it is a phase.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
     /// The identity of its trial, if it belongs to an experiment.
@@ -153,9 +153,9 @@ impl Fact {
 pub struct Setting {
     /// The server's name for it.
     pub name: String,
-    /// Its value at the start.
+    /// The setting's value at the start.
     pub start: Option<String>,
-    /// Its value at the end; `None` if it was not read again.
+    /// The setting's value at the end; `None` if it was not read again.
     pub end: Option<String>,
 }
 
@@ -177,14 +177,14 @@ pub struct SeriesKey {
     pub name: String,
     /// `percent`, `bytes`, `bytes/s`, `count`, `count/s`, `ms`, `s`, `cores`, `ratio`, `mhz`.
     pub unit: String,
-    /// Its source, e.g. `/proc/stat`, `SHOW GLOBAL STATUS`.
+    /// Where the values come from, e.g. `/proc/stat`, `SHOW GLOBAL STATUS`.
     pub source: String,
 }
 
 /// A time series of observed values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Its identity.
+    /// Name, unit and source of the series.
     pub key: SeriesKey,
     /// The meaning of its values.
     pub kind: SeriesKind,
@@ -219,7 +219,7 @@ pub struct Event {
     pub at_s: f64,
     /// When it ended; `None` if it was instantaneous.
     pub until_s: Option<f64>,
-    /// Its kind.
+    /// Kind of the event.
     pub kind: EventKind,
     /// A description.
     pub text: String,
@@ -274,7 +274,7 @@ pub struct Operation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredCost")]
 pub struct Cost {
-    /// Its name, e.g. `server CPU`.
+    /// Name of the resource, e.g. `server CPU`.
     pub name: String,
     /// Per event; `None` if it was not observed.
     pub value: Option<f64>,
@@ -301,9 +301,9 @@ pub struct SessionShare {
     pub events: u64,
     /// Seconds within events.
     pub busy_s: f64,
-    /// Its state at the end of the measurement; `None` if unknown.
+    /// State at the end of the measurement; `None` if unknown.
     pub state: Option<SessionState>,
-    /// Its longest idle time; `None` if unknown or zero.
+    /// Longest idle time; `None` if unknown or zero.
     pub idle: Option<IdleSpan>,
 }
 
@@ -315,14 +315,14 @@ pub struct IdleSpan {
     pub from_s: f64,
     /// Last time it was seen idle.
     pub to_s: f64,
-    /// Its activity.
+    /// What the session did when it was last seen.
     pub idle_in: IdleIn,
     /// Connection attempts so far; 0 if it was not connecting.
     pub attempts: u32,
 }
 
 impl IdleSpan {
-    /// Its length.
+    /// Length of the idle time, seconds.
     pub fn length_s(&self) -> f64 {
         self.to_s - self.from_s
     }
@@ -331,9 +331,9 @@ impl IdleSpan {
 /// A whole run as recorded.
 #[derive(Clone, Debug)]
 pub struct RunRecord {
-    /// Its number within its results file, from 1.
+    /// The run's number within its results file, from 1.
     pub id: i64,
-    /// Its state.
+    /// The run's state.
     pub state: RunState,
     /// Data known at its start.
     pub head: RunHead,

@@ -75,7 +75,8 @@ pub fn options(options: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> 
 /// A message that may quote user input or server text, with passwords of URLs, values of secret
 /// names, and secrets known to this process hidden.
 pub fn text(message: &str) -> String {
-    /// The most passes: hiding one secret may turn the text next to it into the value of a name.
+    /// Maximum number of passes: hiding one secret may turn the text next to it into the value of a
+    /// name.
     const PASSES_MAX: usize = 4;
     let mut out = replaced(message, &scan::prose(message));
     for _ in 1..PASSES_MAX {

@@ -31,11 +31,11 @@ pub enum Better {
 /// A figure that a script computes from the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its name, e.g. `new orders committed`.
+    /// What it measures, e.g. `new orders committed`.
     pub name: String,
-    /// Its value; finite.
+    /// The value, in `unit`; finite.
     pub value: f64,
-    /// Its unit, e.g. `per minute`; may be empty.
+    /// The unit, e.g. `per minute`; may be empty.
     pub unit: String,
     /// Which direction is good; `None` if neither, in which case it is not compared.
     pub better: Option<Better>,

@@ -19,7 +19,7 @@ pub enum SessionState {
     /// It failed, its worker does not respond, or its connection was closed while it waits for its
     /// next event, which will reconnect.
     Lost,
-    /// Its script has ended.
+    /// The script has ended.
     Finished,
 }
 
@@ -33,7 +33,7 @@ impl SessionState {
         Self::Finished,
     ];
 
-    /// Its name in reports.
+    /// The name of the state in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -131,7 +131,7 @@ pub enum IdleIn {
     /// Running its script, or waiting for its turn.
     #[default]
     Script,
-    /// Its worker did not respond.
+    /// The session's worker did not respond.
     Worker,
 }
 
@@ -143,14 +143,14 @@ pub struct IdleTime {
     pub from: Nanos,
     /// End.
     pub to: Nanos,
-    /// Its activity when last seen.
+    /// What the session did when it was last seen.
     pub idle_in: IdleIn,
     /// Connection attempts so far; 0 if it was not connecting.
     pub attempts: u32,
 }
 
 impl IdleTime {
-    /// Its length.
+    /// Length of the idle time, nanoseconds.
     pub fn length_ns(&self) -> Nanos {
         self.to.saturating_sub(self.from)
     }

@@ -114,7 +114,7 @@ pub struct RunSummary {
     /// The server's statement statistics for the run; `None` unless requested.
     #[serde(default)]
     pub digests: Option<DigestsSummary>,
-    /// Its place in a sequence of runs; `None` if it is not a phase.
+    /// Place of the run in a sequence of runs; `None` if it is not a phase.
     #[serde(default)]
     pub phase: Option<PhaseOf>,
     /// The roles of the sessions; empty if all played the same.
@@ -230,12 +230,12 @@ pub struct WorkloadSummary {
 }
 
 impl WorkloadSummary {
-    /// Its name; `None` if an imported log does not name it.
+    /// The name; `None` if an imported log does not name it.
     pub fn known(&self) -> Option<&str> {
         (!self.name.is_empty()).then_some(self.name.as_str())
     }
 
-    /// Its name for display.
+    /// The name for display.
     pub fn shown(&self) -> &str {
         self.known().unwrap_or("unknown workload")
     }
@@ -320,9 +320,9 @@ impl Percentile {
 /// One bucket of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Its lower bound.
+    /// Lower bound of the bucket, milliseconds.
     pub from_ms: f64,
-    /// Its upper bound.
+    /// Upper bound of the bucket, milliseconds.
     pub to_ms: f64,
     /// Number of events.
     pub count: u64,
@@ -376,18 +376,18 @@ pub struct MachineSummary {
     pub about: Vec<String>,
     /// The figures, per second of the measurement without the grace period.
     pub figures: Vec<MachineFigure>,
-    /// The most events that a session has in progress at a time.
+    /// Maximum number of events that a session has in progress at a time.
     pub depth: u32,
 }
 
 /// A figure of a host test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineFigure {
-    /// Its name, e.g. `written`.
+    /// What the figure is, e.g. `written`.
     pub name: String,
-    /// Its value.
+    /// The value, in `unit`.
     pub value: f64,
-    /// Its unit, e.g. `MiB/s`.
+    /// The unit, e.g. `MiB/s`.
     pub unit: String,
 }
 

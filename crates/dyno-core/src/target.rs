@@ -137,7 +137,7 @@ pub struct Target {
     pub found_rows: bool,
     /// Timeout of a connection attempt, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// The most bytes that one operation may receive.
+    /// Maximum number of bytes that one operation may receive.
     pub max_answer_bytes: u64,
     /// Other sources of the password.
     pub sources: PasswordSources,

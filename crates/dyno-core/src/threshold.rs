@@ -100,7 +100,7 @@ pub struct ThresholdResult {
     pub condition: String,
     /// The figure; `None` if it is missing.
     pub value: Option<f64>,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
     /// The condition holds, or cannot be judged, so the run fails.
     pub failed: bool,

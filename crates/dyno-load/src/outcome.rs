@@ -185,13 +185,13 @@ pub struct SessionTotals {
     pub tid: u32,
     /// The worker that drives it, as an index into [`RunOutcome::workers`].
     pub worker: u32,
-    /// Its events.
+    /// Events of the session.
     pub events: u64,
-    /// Its time in events.
+    /// Time that the session spent in events, nanoseconds.
     pub busy_ns: Nanos,
-    /// Its shortest event; 0 without any.
+    /// Shortest event, nanoseconds; 0 without any.
     pub min_ns: Nanos,
-    /// Its longest event.
+    /// Longest event, nanoseconds.
     pub max_ns: Nanos,
     /// When it ended by itself. `None` if the end of the run stopped it.
     pub finished: Option<Nanos>,

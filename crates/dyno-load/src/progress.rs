@@ -7,7 +7,7 @@ use dyno_core::record::Fact;
 /// One agent's work in an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentInterval {
-    /// Its name in the run.
+    /// The agent's name in the run.
     pub name: String,
     /// Events that ended and count.
     pub events: u64,

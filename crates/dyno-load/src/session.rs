@@ -32,14 +32,14 @@ pub(crate) struct Session {
     /// Work of its event failed.
     pub(crate) spoilt: bool,
     pub(crate) role: u16,
-    /// Its events are not the run's.
+    /// The events of this session do not count as the run's.
     pub(crate) background: bool,
     pub(crate) lost: bool,
     /// It has had a connection.
     pub(crate) connected: bool,
-    /// Its run ended while it had lost its connection and could not reconnect.
+    /// The run ended while the session had lost its connection and could not reconnect.
     pub(crate) disconnected: bool,
-    /// Its run ended between two events with an open transaction.
+    /// The run ended between two events of the session, with an open transaction.
     pub(crate) in_transaction: bool,
     /// Connection attempts since its last connection, saturating; 0 once it has one.
     pub(crate) attempts: u16,
@@ -51,7 +51,7 @@ pub(crate) struct Session {
     pub(crate) detached: u32,
     /// The operation in progress.
     pub(crate) work: Option<OpenOperation>,
-    /// Its totals since it began, in sysbench's order.
+    /// Totals since the session began, in sysbench's order.
     pub(crate) counters: [u64; Counter::COUNT],
     pub(crate) events: u64,
     /// Time in measured events, without the wait before them.
@@ -74,7 +74,7 @@ pub(crate) struct OpenOperation {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifecycle {
-    /// Its initialisation has not begun.
+    /// The initialisation has not begun.
     Queued,
     /// It initialises.
     Init,

@@ -33,21 +33,21 @@ pub(crate) const OWN_NS: Nanos = 10_000_000;
 /// The shortest time away from the sockets that is added up: many ready sessions take less.
 pub(crate) const AWAY_NS: Nanos = 1_000_000;
 
-/// The most silences that a worker keeps: the longest.
+/// Maximum number of silences that a worker keeps: the longest.
 const KEPT: usize = 2048;
 
 /// How long the thread that detects a frozen process sleeps.
 const BEAT: Duration = Duration::from_millis(10);
 
-/// Its waits for a CPU are read after this many beats: small ones add up.
+/// After this many beats, the thread's waits for a CPU are read: small ones add up.
 const WAITED_BEATS: u64 = 20;
 
 /// A range of time, on [`dyno_core::Clock`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeRange {
-    /// Its beginning.
+    /// Start of the range.
     pub from: Nanos,
-    /// Its end.
+    /// End of the range.
     pub to: Nanos,
 }
 

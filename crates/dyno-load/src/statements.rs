@@ -33,7 +33,7 @@ const FIRST: u32 = 1_024;
 const EVERY: u32 = 256;
 /// With this many different statements there is no need to examine more.
 const DIFFERENT_MAX: usize = 1_024;
-/// The most prepared statements that are read for names: each session has its own.
+/// Maximum number of prepared statements that are read for names: each session has its own.
 const PREPARED_MAX: u32 = 20_000;
 
 /// The examined statements.

@@ -15,7 +15,7 @@ pub const OBSERVATIONS_MAX: usize = 8_192;
 pub enum Observation {
     /// Announces a series, before its first value.
     Series {
-        /// Its number in samples.
+        /// The number that samples refer to.
         id: u32,
         /// The series.
         key: SeriesKey,
@@ -43,7 +43,7 @@ pub enum Observation {
     Setting {
         /// The server's name for it.
         name: String,
-        /// Its value; `(hidden)` if it may contain a secret.
+        /// The setting's value; `(hidden)` if it may contain a secret.
         value: String,
         /// False at the start, true at the end of the observation.
         at_end: bool,
@@ -56,7 +56,7 @@ pub enum Observation {
         at: Nanos,
         /// When it ended; `None` for a moment, or if it has not ended yet.
         until: Option<Nanos>,
-        /// Its kind.
+        /// The event's kind.
         kind: EventKind,
         /// A description.
         text: String,

@@ -225,7 +225,7 @@ impl Slot {
         }
     }
 
-    /// Its number, announcing it to the consumer if necessary.
+    /// The series' number; announces it to the consumer if necessary.
     fn id(&mut self, sink: &Sink) -> Option<u32> {
         if self.id.is_none() {
             self.id = sink.series(&self.key, self.kind);
@@ -278,7 +278,7 @@ impl Gauge {
         }
     }
 
-    /// Its name, if it was always 0.
+    /// The series' name, if it was always 0.
     pub(crate) fn always_zero(&self) -> Option<&str> {
         self.0.kept_back().then_some(self.0.key.name.as_str())
     }
@@ -348,7 +348,7 @@ impl Rate {
         self.before = None;
     }
 
-    /// Its name, if it was always 0.
+    /// The series' name, if it was always 0.
     pub(crate) fn always_zero(&self) -> Option<&str> {
         self.slot.kept_back().then_some(self.slot.key.name.as_str())
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The most bytes read of a kernel file.
+/// Maximum number of bytes read of a kernel file.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// A file of `/proc` or `/sys` that is read repeatedly through one descriptor.
@@ -26,7 +26,7 @@ impl ProcFile {
         kept.file.read_at(&mut [0; 1], 0).is_ok().then_some(kept)
     }
 
-    /// Its current content, in `buffer`.
+    /// Reads the current content into `buffer`.
     pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         if buffer.is_empty() {
             buffer.resize(16 * 1024, 0);

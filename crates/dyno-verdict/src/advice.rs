@@ -19,7 +19,7 @@ use crate::view::View;
 pub struct Advice {
     /// The server's name of the setting.
     pub setting: &'static str,
-    /// Its value at the start of the run, as the server shows it; `None` if unknown.
+    /// The setting's value at the start of the run, as the server shows it; `None` if unknown.
     pub value: Option<String>,
     /// The counters' values; a sentence.
     pub evidence: String,

@@ -7,13 +7,13 @@ use crate::view::View;
 
 /// One validity check.
 pub struct Check {
-    /// Its number in `docs/validity.md`.
+    /// The check's number in `docs/validity.md`.
     pub number: u8,
-    /// Its name, used to waive it.
+    /// The check's name, used to waive it.
     pub name: &'static str,
-    /// Its subject.
+    /// The subject of the check.
     pub title: &'static str,
-    /// Its rule, in whole sentences. `{0}`, `{1}` … stand for the values of the thresholds.
+    /// The rule in whole sentences. `{0}`, `{1}` … stand for the values of the thresholds.
     pub rule: &'static str,
     /// The thresholds of the rule.
     pub thresholds: &'static [Threshold],
@@ -24,11 +24,11 @@ pub struct Check {
 pub struct Threshold {
     /// The quantity that it limits.
     pub name: &'static str,
-    /// Its value.
+    /// The threshold, in `unit`.
     pub value: f64,
     /// The value's unit.
     pub unit: &'static str,
-    /// Its justification or source.
+    /// Justification or source of the value.
     pub why: &'static str,
 }
 

@@ -138,7 +138,7 @@ pub enum Basis {
 /// One side: its runs, with mean, median and stalls, because each figure alone hides something.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// Its runs.
+    /// The runs of this side.
     pub runs: Vec<RunLabel>,
     /// Mean events per second over all its seconds.
     pub mean_per_s: Option<f64>,
@@ -153,14 +153,14 @@ pub struct Side {
 /// A run of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunLabel {
-    /// Its number.
+    /// The run's number in its results file.
     pub id: i64,
-    /// Its name.
+    /// The run's name.
     pub name: String,
-    /// Its state.
+    /// How the run ended.
     #[serde(skip)]
     pub state: RunState,
-    /// Its verdict, if any.
+    /// The run's verdict; `None` if it was not judged.
     pub verdict: Option<Verdict>,
     /// Whether hardly any check applied, so that "valid" needs a qualification.
     #[serde(skip)]
@@ -170,7 +170,7 @@ pub struct RunLabel {
     /// The checks with a doubt about it, except those about the precision of its figures.
     #[serde(skip)]
     pub doubts: Vec<String>,
-    /// Its start, seconds since the Unix epoch; `None` if an imported log does not show it.
+    /// Start of the run, seconds since the Unix epoch; `None` if an imported log does not show it.
     #[serde(skip)]
     pub started_unix_s: Option<f64>,
 }
@@ -196,7 +196,7 @@ pub enum MetricKind {
 pub struct Metric {
     /// E.g. `events`, `latency p95`.
     pub name: String,
-    /// Its interpretation.
+    /// How to interpret the figure.
     #[serde(skip)]
     pub kind: MetricKind,
     /// The unit of the values, e.g. `per second`, `ms`.
@@ -245,7 +245,7 @@ impl Metric {
 /// A difference between the sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Its name, e.g. `sessions`, `option table_size`, `setting sync_binlog`, `host.cpu.model`.
+    /// What differs, e.g. `sessions`, `option table_size`, `setting sync_binlog`, `host.cpu.model`.
     pub what: String,
     /// The base's value.
     pub base: String,

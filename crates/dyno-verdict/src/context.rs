@@ -33,7 +33,7 @@ pub enum Keeping {
 /// The result of running the same script on the same host against a null server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// The most that this many workers can offer with a core each, events per second.
+    /// Events per second that this many workers can offer with a core each, at most.
     pub ceiling_per_s: f64,
     /// CPU time of the workers per event, microseconds.
     pub cpu_us_per_event: f64,

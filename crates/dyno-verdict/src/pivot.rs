@@ -113,9 +113,9 @@ impl Layout {
 /// The runs of a cell and its position.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// Its row, from 0 on.
+    /// Row of the cell, from 0.
     pub row: usize,
-    /// Its column, from 0 on.
+    /// Column of the cell, from 0.
     pub column: usize,
     /// Repetitions.
     pub runs: Vec<&'a RunRecord>,
@@ -124,9 +124,9 @@ pub struct Group<'a> {
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Its row, from 0 on.
+    /// Row of the cell, from 0.
     pub row: usize,
-    /// Its column, from 0 on.
+    /// Column of the cell, from 0.
     pub column: usize,
     /// The ids of its runs.
     pub runs: Vec<i64>,

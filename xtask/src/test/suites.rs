@@ -101,6 +101,9 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "dyno-tests/own_servers",
         quick: Quick::Only(&[
+            "guide_cli::commands::",
+            "guide_cli::every_command",
+            "guide_cli::times",
             "lab_cli::mistakes::",
             "lab_cli::there::",
             "server_cli::kinds::mariadb_lives",

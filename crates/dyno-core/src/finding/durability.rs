@@ -47,7 +47,7 @@ pub enum DurabilityClass {
 }
 
 impl DurabilityClass {
-    /// Its name in output and comparisons.
+    /// The name of the class in output and comparisons.
     pub fn name(self) -> &'static str {
         match self {
             Self::Durable => "each commit durable",

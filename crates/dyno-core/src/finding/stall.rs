@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// are seconds from the start of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Its start.
+    /// Start of the stall, seconds from the start of the measurement.
     pub from_s: f64,
-    /// Its end.
+    /// End of the stall, seconds from the start of the measurement.
     pub to_s: f64,
     /// Events per second within it.
     pub events_per_s: f64,

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::format_duration;
 
-/// The most parts of a schedule: each is judged like a run.
+/// Maximum number of parts of a schedule: each is judged like a run.
 pub const PARTS_MAX: usize = 1000;
 
-/// The most changes of the session count: each is computed before the run.
+/// Maximum number of changes of the session count: each is computed before the run.
 const CHANGES_MAX: f64 = 5e6;
 
 /// The quantity that a schedule changes.
@@ -126,7 +126,7 @@ impl LoadPart {
         TAU / self.period_s.unwrap_or(self.seconds)
     }
 
-    /// Its text, without its length.
+    /// The text of the part, without its length.
     pub fn label(&self, of: Scheduled) -> String {
         let unit = match of {
             Scheduled::Rate => "/s",

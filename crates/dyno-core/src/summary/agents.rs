@@ -7,19 +7,19 @@ use crate::finding::Outcome;
 /// One of several agents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentSummary {
-    /// Its name in the run.
+    /// The agent's name in the run.
     pub name: String,
     /// The name of its host; empty if it never joined.
     pub host: String,
-    /// Its part of the sessions, arrivals and events, 0 to 1.
+    /// The agent's share of the sessions, arrivals and events, 0 to 1.
     pub fraction: f64,
-    /// Its sessions.
+    /// Sessions of the agent.
     pub sessions: u32,
-    /// Its events, including the grace period; for a lost agent, those it reported.
+    /// Events of the agent, including the grace period; for a lost agent, those it reported.
     pub events: u64,
     /// The same per second of the measurement.
     pub events_per_s: f64,
-    /// Its errors, ignored or not.
+    /// Errors, ignored or not.
     pub errors: u64,
     /// The median of its service times in milliseconds, if it has enough samples.
     pub p50_ms: Option<f64>,
@@ -36,7 +36,7 @@ pub struct AgentSummary {
     pub frozen_s: f64,
     /// Delay of its load after the common start, in milliseconds.
     pub late_ms: Option<f64>,
-    /// Its monotonic clock relative to the coordinator's; `None` if unknown.
+    /// The agent's monotonic clock relative to the coordinator's; `None` if unknown.
     pub clock: Option<AgentClock>,
     /// It was lost during the run.
     pub lost: bool,
@@ -47,7 +47,7 @@ pub struct AgentSummary {
 pub struct AgentClock {
     /// The largest error of the offset, in milliseconds.
     pub bound_ms: f64,
-    /// Its drift (positive: faster), in parts per million; `None` if the run was too short.
+    /// Drift (positive: faster), in parts per million; `None` if the run was too short.
     pub drift_ppm: Option<f64>,
     /// How far its wall clock is ahead of the coordinator's, in milliseconds.
     pub civil_ahead_ms: Option<f64>,
@@ -56,9 +56,9 @@ pub struct AgentClock {
 /// A problem with the agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFinding {
-    /// Its kind, e.g. `agent-lost`.
+    /// Kind of the problem, e.g. `agent-lost`.
     pub kind: String,
-    /// Its effect on the verdict.
+    /// Effect on the verdict.
     pub outcome: Outcome,
     /// The agent; `None` if it is about several.
     pub agent: Option<String>,

@@ -9,9 +9,9 @@ use crate::states::SessionStates;
 /// One interval.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct IntervalSummary {
-    /// Its end, seconds from the start of the measurement.
+    /// End of the interval, seconds from the start of the measurement.
     pub at_s: f64,
-    /// Its length.
+    /// Length of the interval, seconds.
     pub length_s: f64,
     /// Sessions running at its end (working, waiting or connecting); `None` if an imported log does
     /// not say.

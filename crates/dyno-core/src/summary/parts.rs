@@ -11,13 +11,13 @@ use crate::interval::Counters;
 pub struct PartSummary {
     /// As requested, e.g. `100/s` or `1..64`.
     pub label: String,
-    /// Its start, in seconds from the start of the measurement.
+    /// Start of the part, in seconds from the start of the measurement.
     pub from_s: f64,
-    /// Its end.
+    /// End of the part, in seconds from the start of the measurement.
     pub to_s: f64,
     /// Offered load in events per second, on average; `None` in a closed loop.
     pub offered_per_s: Option<f64>,
-    /// The most active sessions.
+    /// Maximum number of active sessions.
     pub sessions: u32,
     /// Sums over its whole intervals.
     pub totals: Counters,
@@ -36,7 +36,7 @@ pub struct PartSummary {
 pub struct Against {
     /// The check's name.
     pub check: String,
-    /// Its severity.
+    /// Severity of the finding.
     pub outcome: Outcome,
     /// The evidence.
     pub evidence: String,
@@ -48,7 +48,7 @@ impl PartSummary {
         self.sessions > 0
     }
 
-    /// Its verdict, or why it has none.
+    /// The verdict of the part, or why it has none.
     pub fn verdict_word(&self) -> &'static str {
         match self.verdict {
             Some(verdict) => verdict.word(),

@@ -11,7 +11,7 @@ pub struct PhaseOf {
     pub sequence: String,
     /// The phase's name in the script.
     pub name: String,
-    /// Its place in the sequence, from 1.
+    /// Place of the phase in the sequence, from 1.
     pub number: u32,
     /// Number of phases in the sequence.
     pub of: u32,

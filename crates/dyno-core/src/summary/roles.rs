@@ -9,7 +9,7 @@ pub struct RoleSummary {
     pub name: String,
     /// Number of sessions.
     pub sessions: u32,
-    /// Its events are not among the run's.
+    /// The role's events are not among the run's.
     pub background: bool,
     /// The unit of work in an event, e.g. `rows`.
     pub unit: String,
@@ -17,11 +17,11 @@ pub struct RoleSummary {
     pub per_event: f64,
     /// Requested events per second over all its sessions; `None` if it has no pace.
     pub asked_per_s: Option<f64>,
-    /// Its events, including the grace period.
+    /// Events of the role, including the grace period.
     pub events: u64,
-    /// Its events per second of the measurement, without the grace period.
+    /// Events of the role per second of the measurement, without the grace period.
     pub events_per_s: f64,
-    /// Its events that ended without their work; not in `events`.
+    /// Events that ended without their work; not in `events`.
     #[serde(default)]
     pub not_done: u64,
     /// Events dropped because they could not start in time.

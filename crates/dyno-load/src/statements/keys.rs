@@ -1,4 +1,4 @@
-//! Whether the text of a statement determines which rows it reads or changes.
+//! Determines from the text of a statement how it chooses the rows that it reads or changes.
 
 use super::names::names;
 
@@ -11,7 +11,7 @@ pub(super) enum Rows {
     /// It chooses none, such as an INSERT with values.
     #[default]
     None,
-    /// Its text and its parameters choose them: the same text and parameters give the same rows.
+    /// The text and the parameters choose them: the same text and parameters give the same rows.
     ByText,
     /// A function, a variable, or what other statements have left chooses them: the same text may
     /// give other rows each time.

@@ -2,7 +2,7 @@
 
 use super::comments::stripped;
 
-/// The most bytes of a shape.
+/// Maximum length of a shape, bytes.
 const LENGTH_MAX: usize = 1_024;
 
 /// How a server's SQL writes values.

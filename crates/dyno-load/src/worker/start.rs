@@ -8,7 +8,7 @@ use super::Worker;
 use crate::session::Lifecycle;
 use crate::state::now;
 
-/// The most sessions of a worker that connect at the same time during initialisation: servers drop
+/// Maximum number of a worker's sessions that connect at the same time at the start: servers drop
 /// connections beyond their listen queue.
 const CONNECTING_MAX: u32 = 64;
 

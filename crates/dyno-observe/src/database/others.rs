@@ -18,11 +18,11 @@ use crate::text::{fraction, whole};
 const SEVERAL: u64 = 3;
 /// For each multiple of this duration that a read takes, it waits one more sample.
 const LOOK_NS: u64 = 20_000_000;
-/// The most samples between reads.
+/// Maximum number of samples between reads.
 const SELDOM: u64 = 5;
-/// The most groups named.
+/// Maximum number of groups named.
 const NAMED_MAX: usize = 4;
-/// The most groups distinguished; the names come from the server.
+/// Maximum number of groups distinguished; the names come from the server.
 const WHO_MAX: usize = 100;
 /// The longest name, in characters.
 const NAME_MAX: usize = 40;
@@ -47,7 +47,7 @@ pub(super) struct Session {
     pub port: Option<u16>,
     /// It is executing a statement, or has just done so.
     pub is_active: bool,
-    /// Its statement has run for a second, so the run cannot have just closed the session.
+    /// The statement has run for a second, so the run cannot have just closed the session.
     pub is_long: bool,
     /// The server hides whether it is active.
     pub is_hidden: bool,

@@ -20,7 +20,7 @@ use crate::text::{fraction, whole};
 /// The fewest samples between queries of sizes and sums over all tables, for servers that answer
 /// fast.
 const SLOW_MIN: u64 = 2;
-/// The most samples between them.
+/// Maximum number of samples between those queries.
 const SLOW_MAX: u64 = 10;
 /// For each multiple of this duration that an answer takes, it waits one more sample.
 const SLOW_NS: u64 = 3_000_000;

@@ -5,7 +5,7 @@ use dyno_core::catalogue::names;
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{ProcFile, number};
 
-/// The most CPUs read: reading a CPU's frequency may wake it.
+/// Maximum number of CPUs read: reading a CPU's frequency may wake it.
 const CPUS_MAX: usize = 64;
 
 pub(crate) struct Frequency {

@@ -26,12 +26,12 @@ pub(crate) struct Claim {
     pub family: Family,
     /// PostgreSQL: the process of the observer's own connection.
     pub backend: Option<i32>,
-    /// Its uptime, in seconds.
+    /// Uptime of the server, in seconds.
     pub age_s: Option<f64>,
     /// PostgreSQL: the uptime of the processes that all sessions depend on, in seconds: since the
     /// start, or since one of its processes crashed.
     pub sound_s: Option<f64>,
-    /// Its data directory, as it sees the path.
+    /// The data directory, as the server sees the path.
     pub data_directory: Option<String>,
     /// Logs, tablespaces and other directories that may be outside it.
     pub elsewhere: Vec<ServerDirectory>,
@@ -49,7 +49,7 @@ pub(crate) struct Located {
     pub data: Option<PathBuf>,
     /// The data directory, as the server sees the path.
     pub data_directory: Option<String>,
-    /// Its data directory, and those of its logs, tablespaces and so on.
+    /// The data directory, and those of logs, tablespaces and so on.
     pub places: Vec<ServerDirectory>,
 }
 

@@ -32,7 +32,7 @@ impl Near {
     }
 }
 
-/// The most processes named, and the smallest share of a core to be named for.
+/// Maximum number of processes named, and the smallest share of a core to be named for.
 const NAMED_MAX: usize = 5;
 const CORES_MIN: f64 = 0.01;
 /// With more processes than this, the others are not identified.

@@ -57,7 +57,7 @@ const PASSING: &str = "usage";
 pub struct ProfileConfig {
     /// When the measurement begins, possibly in the future.
     pub begin: Nanos,
-    /// Its planned length, if known.
+    /// Planned length of the measurement, if known.
     pub length: Option<Duration>,
     /// The server's process.
     pub server: Arc<KnownServer>,
@@ -85,7 +85,7 @@ pub struct Profiler {
 enum Order {
     /// The measurement is over.
     Stop,
-    /// Its beginning and end.
+    /// The beginning and the end of the measurement.
     Finish(Nanos, Nanos),
 }
 

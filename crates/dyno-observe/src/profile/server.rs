@@ -65,8 +65,8 @@ impl KnownServer {
         self.family.is_some()
     }
 
-    /// Its process, preceded by those from before restarts; or why it is unknown; `None` if nothing
-    /// was reported yet.
+    /// The server's process, preceded by those from before restarts; or why it is unknown; `None`
+    /// if nothing was reported yet.
     pub(super) fn pids(&self) -> Option<Result<Vec<i32>, String>> {
         let state = self.state().clone();
         match state {

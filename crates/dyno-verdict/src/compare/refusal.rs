@@ -58,11 +58,11 @@ pub enum CompareError {
     Workloads {
         /// A run.
         one: String,
-        /// Its workload.
+        /// The workload of that run.
         one_workload: String,
         /// Another run.
         other: String,
-        /// Its workload.
+        /// The workload of the other run.
         other_workload: String,
     },
     /// Different operations of the same workload.
@@ -73,11 +73,11 @@ pub enum CompareError {
     Operations {
         /// A run.
         one: String,
-        /// Its operations.
+        /// The operations of that run.
         one_operations: String,
         /// Another run.
         other: String,
-        /// Its operations.
+        /// The operations of the other run.
         other_operations: String,
     },
     /// A closed and an open loop.

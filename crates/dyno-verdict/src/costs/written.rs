@@ -43,7 +43,7 @@ const PARTIAL: [Part; 3] = [
 /// Bytes per second by the server's counters.
 pub(super) struct Own {
     pub(super) per_s: f64,
-    /// The most that the kernel may charge for it.
+    /// Bytes per second that the kernel may charge for it, at most.
     pub(super) most_per_s: f64,
     pub(super) source: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Whether the figures of imported logs are consistent.
+//! Tests of the consistency checks on figures of imported logs.
 
 use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
 use dyno_core::unknown::TOTALS_UNKNOWN;

@@ -1,4 +1,4 @@
-//! Whether statements access tables at all, by the server's counters.
+//! Checks, by the server's counters, that statements access tables.
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ pub use server::server;
 /// The known facts of a host or a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// Its facts.
+    /// Facts of the host or server.
     pub facts: &'a [Fact],
     /// The server's effective settings.
     pub settings: &'a [Setting],

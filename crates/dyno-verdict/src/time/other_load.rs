@@ -31,7 +31,7 @@ struct Load {
     samples: usize,
     /// Samples above the threshold.
     loaded: usize,
-    /// The most consecutive ones, and their start.
+    /// Length of the longest sequence of such samples, and when it starts.
     longest: (usize, f64),
 }
 

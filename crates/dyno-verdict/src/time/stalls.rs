@@ -175,7 +175,7 @@ fn locked_out(view: &View, span: Span) -> bool {
     errors::is_locked(view) && bins.any(|bin| bin.counters.errors + bin.counters.retries > 0)
 }
 
-/// Its time, length and causes.
+/// Describes the time, the length and the causes of a stall.
 fn one(span: Span, moved: &[Moved]) -> String {
     let meanwhile = match moved.is_empty() {
         true => String::new(),

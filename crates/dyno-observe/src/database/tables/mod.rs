@@ -30,9 +30,9 @@ pub(super) use postgres::{
 pub(super) use schema::Schema;
 pub(super) use sqlite::{report as of_sqlite, schema as schema_of_sqlite};
 
-/// The most names requested; one more shows whether there are others.
+/// Maximum number of names requested; one more shows whether there are others.
 const LISTED_MAX: usize = 1_000;
-/// The most tables read in full.
+/// Maximum number of tables read in full.
 const READ_MAX: usize = 300;
 /// The timeout for listing the tables.
 const LISTING: Duration = Duration::from_millis(500);
@@ -41,7 +41,7 @@ const READING: Duration = Duration::from_secs(1);
 /// The longest definition kept, in bytes.
 const DEFINITION_BYTES_MAX: usize = 16 * 1024;
 
-/// The most tables whose storage is compared at the end.
+/// Maximum number of tables whose storage is compared at the end.
 const STORES_MAX: usize = 300;
 
 /// The storage of tables, by name: the engine, or the persistence.

@@ -1,5 +1,5 @@
-//! Whether the work was committed at all: the server's counts, or the client's for an embedded
-//! database, compared with the writes.
+//! Checks that the work was committed: compares the commits that the server counted, or the client
+//! for an embedded database, with the writes.
 
 use dyno_core::catalogue::names;
 

@@ -14,11 +14,11 @@ use crate::view::View;
 pub(super) struct Trend {
     /// For the most significant shape, if it is significant, otherwise for the even shape.
     pub(super) drift: f64,
-    /// Its 99 % interval, whatever its shape; an interval without 0 proves a drift.
+    /// 99 % interval of the drift, whatever its shape; an interval without 0 proves a drift.
     pub(super) sure: Bounds,
     /// For the even shape.
     even: f64,
-    /// Its 90 % interval, which excludes a relevant drift: either side is excluded with 95 %.
+    /// 90 % interval of `even`, to exclude a relevant drift: either side is excluded with 95 %.
     likely: Bounds,
     shape: Shape,
     pub(super) tau: f64,
@@ -55,7 +55,7 @@ impl Trend {
         }
     }
 
-    /// Its description, with the interval that decided.
+    /// Describes the trend, with the interval that decided.
     pub(super) fn text(&self, view: &View, steady: bool, dips: Option<&Dips>) -> String {
         let (drift, bounds) = self.decided(steady);
         let shape = match self.shape {
