@@ -8,7 +8,8 @@ use dyno_core::rand::Stream;
 
 use crate::course::Course;
 
-/// The most arrivals per second: far more than sessions can serve, few enough to draw and count.
+/// Maximum number of arrivals per second: far more than sessions can serve, few enough to draw and
+/// count.
 pub const RATE_MAX: f64 = 10_000_000.0;
 
 /// Arrivals use streams that no session has: the run's is the first, those of roles follow it

@@ -39,7 +39,7 @@ pub(crate) struct Merger {
     measured_unix_ns: u64,
 }
 
-/// The most arrivals drawn again.
+/// Maximum number of arrivals drawn again.
 const REDRAWN_MAX: u64 = 10_000_000;
 
 /// After this time without a message, a worker's sessions count as lost. Until then it may be in a

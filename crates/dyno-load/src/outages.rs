@@ -3,7 +3,7 @@
 use dyno_core::clock::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The most outages that a worker keeps; later ones extend the last.
+/// Maximum number of outages that a worker keeps; later ones extend the last.
 const OUTAGES_MAX: usize = 64;
 
 /// A time in which sessions lost their connections and could not make new ones.

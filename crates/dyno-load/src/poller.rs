@@ -10,7 +10,7 @@ use dyno_core::clock::{Nanos, simulated};
 /// The token that a [`Waker`] reports.
 pub(crate) const WAKE: u64 = u64::MAX;
 
-/// The most events that one wait takes.
+/// Maximum number of events that one wait takes.
 const BATCH: usize = 512;
 
 pub(crate) struct Poller {

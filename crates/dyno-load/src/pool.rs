@@ -68,9 +68,9 @@ impl WorkerPool {
         let factory = Arc::new(factory);
         let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
         let shape = shape(config);
-        // Copying a descriptor table while a script has a pipe to a program keeps the pipe open,
-        // and the script would wait for its end forever. So no script begins before all workers
-        // have their own tables.
+        // Copying a descriptor table while a script has a pipe to a program keeps the pipe open, so
+        // the script would never read its end. So no script begins before all workers have their
+        // own tables.
         let opened = Arc::new(RwLock::new(()));
         let closed = opened.write();
         let (owning, owned) = channel();

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The most events that a worker takes at once.
+/// Maximum number of events that a worker takes at once.
 const LEASE_MAX: u64 = 256;
 
 /// Permissions to begin an event. Workers take leases that shrink towards the end, and return

@@ -18,8 +18,8 @@ use crate::calendar::Closed;
 use crate::message::{Message, send_message};
 use crate::outcome::SessionTotals;
 
-/// The most intervals handed over but not merged yet. At this limit a worker continues in the same
-/// buffer: that interval is then handed over late, together with the next.
+/// Maximum number of intervals handed over but not merged yet. At this limit a worker continues in
+/// the same buffer: that interval is then handed over late, together with the next.
 const UNMERGED_MAX: usize = 8;
 
 /// The sums to which something belongs.

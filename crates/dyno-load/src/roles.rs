@@ -15,7 +15,7 @@ use crate::session::Wait;
 use crate::silences::TimeRange;
 use crate::state::State;
 
-/// The most sessions of a role with their own arrivals.
+/// Maximum number of sessions of a role with their own arrivals.
 const STREAMS_PER_ROLE: u64 = 1 << 32;
 
 /// A session yields after dropping this many arrivals: the clock goes on, and the run may end.

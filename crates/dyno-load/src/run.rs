@@ -36,7 +36,7 @@ use self::validate::validate;
 /// stuck.
 const STUCK_NS: Nanos = 900_000_000;
 
-/// The most sessions of a run: their records take some hundred megabytes.
+/// Maximum number of sessions of a run: their records take some hundred megabytes.
 pub const SESSIONS_MAX: u32 = 1 << 20;
 
 /// Blocks until the start of the ready sessions is known, and returns it.

@@ -33,7 +33,7 @@ pub(crate) const OWN_NS: Nanos = 10_000_000;
 /// The shortest time away from the sockets that is added up: many ready sessions take less.
 pub(crate) const AWAY_NS: Nanos = 1_000_000;
 
-/// The most silences that a worker keeps: the longest.
+/// Maximum number of silences that a worker keeps: the longest.
 const KEPT: usize = 2048;
 
 /// How long the thread that detects a frozen process sleeps.

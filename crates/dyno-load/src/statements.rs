@@ -33,7 +33,7 @@ const FIRST: u32 = 1_024;
 const EVERY: u32 = 256;
 /// With this many different statements there is no need to examine more.
 const DIFFERENT_MAX: usize = 1_024;
-/// The most prepared statements that are read for names: each session has its own.
+/// Maximum number of prepared statements that are read for names: each session has its own.
 const PREPARED_MAX: u32 = 20_000;
 
 /// The examined statements.
@@ -68,7 +68,7 @@ pub struct StatementFacts {
     /// Those that choose their rows by text and parameters.
     #[serde(default)]
     pub by_text: u64,
-    /// Those that call functions or use variables, which may choose other rows each time.
+    /// Statements that call functions or use variables, and so may choose other rows each time.
     #[serde(default)]
     pub drawn: u64,
     /// Of all in the measurement.

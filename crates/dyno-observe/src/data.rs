@@ -14,7 +14,7 @@ use crate::sink::{Gauge, SampleBuffer, Sink};
 /// The shortest pause after a walk, in multiples of the walk's duration, so that walks take a
 /// hundredth of the time. Most take a millisecond or two.
 const PAUSES: u64 = 100;
-/// The most files and directories in one walk; a server with more is not walked again.
+/// Maximum number of files and directories in one walk; a server with more is not walked again.
 const ENTRIES_MAX: usize = 20_000;
 /// The deepest path of data: PostgreSQL's `pg_tblspc/LINK/VERSION/DATABASE/FILE`.
 const DEPTH_MAX: usize = 6;

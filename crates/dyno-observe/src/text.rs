@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The most bytes read of a kernel file.
+/// Maximum number of bytes read of a kernel file.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// A file of `/proc` or `/sys` that is read repeatedly through one descriptor.

@@ -43,9 +43,9 @@ pub(crate) struct Decoder {
 
 /// The kinds of encoded histogram.
 enum Encoding {
-    /// One with the header that Dyno writes. Its counts are in the buffer.
+    /// A histogram with the header that Dyno writes. Its counts are in the buffer.
     Ours(Header),
-    /// Any other that the format permits.
+    /// Any other histogram that the format permits.
     Other(Histogram<u64>),
 }
 

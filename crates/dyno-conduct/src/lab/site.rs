@@ -317,7 +317,8 @@ impl<'a, C: Caller> Site<'a, C> {
             kept::keep(&self.results, &url, undo)?;
         }
         let undo = online.set(&set)?;
-        // Noted at once: the rest may fail. Another level restarts the server where that undoes it.
+        // Note this at once, because the rest may fail. If a restart undoes it, the next level
+        // restarts the server.
         self.note_undo(&url, undo);
         self.note_undo(&url, own);
         for sql in &effective.sql {

@@ -195,7 +195,7 @@ impl Queue for Aio {
 
 impl Drop for Aio {
     fn drop(&mut self) {
-        // SAFETY: this owns the context, and nothing is under way in it.
+        // SAFETY: this owns the context, and it has no requests in flight.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

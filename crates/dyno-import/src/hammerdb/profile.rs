@@ -95,7 +95,7 @@ impl Procedure {
             self.leave_out_times();
             return Some(text);
         }
-        // The percentiles of several users need not be those of all their times.
+        // Percentiles of several users may differ from those of all their times.
         if let Some(law) = self.spread().disorder().first() {
             let text = times(&law.text);
             self.leave_out_times();

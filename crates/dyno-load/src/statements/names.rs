@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 const INSERT_BYTES_MAX: usize = 4_096;
 /// How many bytes of any other statement are read.
 const BYTES_MAX: usize = 65_536;
-/// The most names: enough for a few hundred tables with columns. If there are more, they are not
-/// names.
+/// Maximum number of names: enough for a few hundred tables with columns. If there are more, they
+/// are not names.
 const NAMES_MAX: usize = 8_192;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use dyno_core::settings::OF_SESSIONS;
 
 /// Longer statements are not read, because those that set something are short.
 const BYTES_MAX: usize = 2_048;
-/// The most values to keep of a setting.
+/// Maximum number of values to keep of a setting.
 const VALUES_MAX: usize = 8;
 
 /// The values of each setting. Both are in lower case.

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::examples;
 use super::literals::{Literals, shape};
 
-/// The most shapes. Any more are counted together.
+/// Maximum number of shapes. Any more are counted together.
 const SHAPES_MAX: usize = 256;
-/// The most texts that are remembered with their shapes.
+/// Maximum number of texts that are remembered with their shapes.
 const TEXTS_MAX: usize = 65_536;
 /// The name of the shapes beyond [`SHAPES_MAX`].
 const OTHERS: &str = "other statements";

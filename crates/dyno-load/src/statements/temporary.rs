@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::names::names;
 
-/// The most tables that are distinguished.
+/// Maximum number of tables that are distinguished.
 const TABLES_MAX: usize = 256;
 /// The name of the changed table must be within this many bytes.
 const BYTES_MAX: usize = 512;

@@ -8,8 +8,8 @@ use super::Worker;
 use crate::session::Lifecycle;
 use crate::state::now;
 
-/// The most sessions of a worker that connect at the same time during initialisation: servers drop
-/// connections beyond their listen queue.
+/// Maximum number of sessions of a worker that connect at the same time during initialisation:
+/// servers drop connections beyond their listen queue.
 const CONNECTING_MAX: u32 = 64;
 
 impl<P: Program> Worker<P> {

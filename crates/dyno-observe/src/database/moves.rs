@@ -25,7 +25,7 @@ pub(super) const STATES: [&str; 1] = ["Innodb_redo_log_enabled"];
 
 /// The number of samples between reads of all settings while clients set something all the time.
 const PAUSE: u64 = 5;
-/// The most changes reported per read: a server restarted with another file has hundreds.
+/// Maximum number of changes reported per read: a server restarted with another file has hundreds.
 const REPORTED_MAX: usize = 20;
 
 pub(super) struct Moves {

@@ -14,15 +14,15 @@ use crate::process::{own_ports, ports_of};
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
 
-/// The fewest samples between reads of the list.
+/// Minimum number of samples between reads of the list.
 const SEVERAL: u64 = 3;
 /// For each multiple of this duration that a read takes, it waits one more sample.
 const LOOK_NS: u64 = 20_000_000;
-/// The most samples between reads.
+/// Maximum number of samples between reads.
 const SELDOM: u64 = 5;
-/// The most groups named.
+/// Maximum number of groups named.
 const NAMED_MAX: usize = 4;
-/// The most groups distinguished; the names come from the server.
+/// Maximum number of groups distinguished; the names come from the server.
 const WHO_MAX: usize = 100;
 /// The longest name, in characters.
 const NAME_MAX: usize = 40;

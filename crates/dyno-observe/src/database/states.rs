@@ -7,7 +7,7 @@ use super::{Asking, is_lost, refusal};
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::fraction;
 
-/// The most states with a separate series; the rest counts as `other`.
+/// Maximum number of states with a separate series; the rest counts as `other`.
 const STATES_MAX: usize = 40;
 /// The longest name of a state, in characters.
 const NAME_MAX: usize = 48;

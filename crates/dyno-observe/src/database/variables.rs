@@ -9,7 +9,7 @@ use crate::sink::{Gauge, Rate, SampleBuffer};
 
 /// Values from here on are -1 as an unsigned number, which means unknown.
 const UNKNOWN_MIN: f64 = 9e18;
-/// The most names of a table that are recorded: a server has some hundreds.
+/// Maximum number of names of a table that are recorded: a server has some hundreds.
 const NAMES_MAX: usize = 4_000;
 /// The longest name recorded, in bytes.
 const NAME_BYTES_MAX: usize = 256;

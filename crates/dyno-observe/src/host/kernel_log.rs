@@ -10,7 +10,7 @@ use dyno_core::record::{EventDetail, EventKind};
 use crate::Observation;
 use crate::sink::Sink;
 
-/// The most records read in one sample, so that a flood does not delay it.
+/// Maximum number of records read in one sample, so that a flood does not delay it.
 const RECORDS_MAX: usize = 256;
 /// Maximum number of lines reported in one run.
 const REPORTED_MAX: usize = 50;

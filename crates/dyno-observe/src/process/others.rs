@@ -32,13 +32,13 @@ impl Near {
     }
 }
 
-/// The most processes named, and the smallest share of a core to be named for.
+/// The maximum number of named processes, and the fewest cores that a named process uses.
 const NAMED_MAX: usize = 5;
 const CORES_MIN: f64 = 0.01;
 /// With more processes than this, the others are not identified.
 const PROCESSES_MAX: usize = 50_000;
 
-/// The others' share of the host's CPUs from which on they are identified by name.
+/// If other processes use at least this share of the host's CPUs, they are identified by name.
 const LOOKED_AT: f64 = 0.05;
 /// Maximum number of ended processes whose names are kept.
 const KEPT_MAX: usize = 1_000;

@@ -24,7 +24,7 @@ const THREADS_MAX: usize = 1_024;
 const DESCRIPTORS_SPARE: u64 = 100;
 /// Number of files kept open for each process.
 const FILES: u64 = 3;
-/// The most processes searched if the kernel does not list children.
+/// Maximum number of processes searched if the kernel does not list children.
 const PROCESSES_MAX: usize = 20_000;
 
 pub(crate) struct Server {

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use dyno_core::cpu_profile::{INLINED, OF_KERNEL, Stacks};
 use dyno_core::visible;
 
-/// The most different stacks; further ones are counted under their thread.
+/// Maximum number of different stacks; further ones are counted under their thread.
 const STACKS_MAX: usize = 50_000;
 /// The frame under which those are counted.
 const OTHERS: &str = "[other stacks]";
 /// The longest name, in characters: names of templates have thousands.
 const NAME_CHARS_MAX: usize = 200;
-/// The most bytes read of a line.
+/// Maximum number of bytes read of a line.
 const LINE_BYTES_MAX: usize = 16_384;
 /// perf's text for an address without a name, and for one in no file.
 const UNKNOWN: &str = "[unknown]";

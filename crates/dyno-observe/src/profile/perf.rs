@@ -18,7 +18,7 @@ use crate::Helpers;
 const PERF: &str = "perf";
 /// The path of the child's standard input, through which it gets its file.
 const OWN_INPUT: &str = "/proc/self/fd/0";
-/// The most bytes read of its messages.
+/// Maximum number of bytes read of its messages.
 const MESSAGES_MAX: u64 = 16_384;
 /// The interval of checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(10);
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     pub of: Sampled,
     /// Samples per second of CPU time.
     pub frequency_hz: u32,
-    /// The most bytes written.
+    /// Maximum number of bytes written.
     pub bytes_max: u64,
     /// The method of finding callers.
     pub call_graph: &'static str,

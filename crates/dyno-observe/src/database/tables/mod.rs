@@ -26,9 +26,9 @@ pub(super) use mysql::{report as of_mysql, stores as stores_of_mysql};
 pub(super) use postgres::{STORES as STORES_OF_POSTGRES, report as of_postgres};
 pub(super) use sqlite::report as of_sqlite;
 
-/// The most names requested; one more shows whether there are others.
+/// Maximum number of names requested; one more shows whether there are others.
 const LISTED_MAX: usize = 1_000;
-/// The most tables read in full.
+/// Maximum number of tables read in full.
 const READ_MAX: usize = 300;
 /// The timeout for listing the tables.
 const LISTING: Duration = Duration::from_millis(500);
@@ -37,7 +37,7 @@ const READING: Duration = Duration::from_secs(1);
 /// The longest definition kept, in bytes.
 const DEFINITION_BYTES_MAX: usize = 16 * 1024;
 
-/// The most tables whose storage is compared at the end.
+/// Maximum number of tables whose storage is compared at the end.
 const STORES_MAX: usize = 300;
 
 /// The storage of tables, by name: the engine, or the persistence.

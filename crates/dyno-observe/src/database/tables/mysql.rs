@@ -22,7 +22,7 @@ const ROUTINES: &str = "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information
 const SYSTEM: &str = "'information_schema', 'mysql', 'performance_schema', 'sys'";
 const STATISTICS: &str = "mysql.innodb_table_stats";
 const NEEDS_STATISTICS: &str = "GRANT SELECT ON mysql.innodb_table_stats TO the user of the target";
-/// The most tables checked among those that InnoDB reports as empty.
+/// Maximum number of tables checked among those that InnoDB reports as empty.
 const LOOKS_MAX: usize = 20;
 
 /// Reports the tables of the connection's database. Also returns the fact names of the directories

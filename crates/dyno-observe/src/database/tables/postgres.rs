@@ -13,7 +13,7 @@ const SOURCE: &str = "pg_catalog";
 /// The versions that introduced these catalog columns.
 const GENERATED_SINCE: u32 = 120_000;
 const COMPRESSION_SINCE: u32 = 140_000;
-/// The most lines of all definitions together: some hundred tables have some dozen each.
+/// Maximum number of lines of all definitions together: some hundred tables have some dozen each.
 const LINES_MAX: usize = 50_000;
 
 /// Reports the tables that names without a schema can refer to.

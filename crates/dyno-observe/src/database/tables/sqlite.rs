@@ -9,7 +9,7 @@ use super::uses::{mentioned, report_uses};
 use super::{Asking, LISTED_MAX, Listed, Table, report_tables};
 
 const SOURCE: &str = "sqlite_master, sqlite_stat1";
-/// The most statements read: tables, their indexes and triggers.
+/// Maximum number of statements read: tables, their indexes and triggers.
 const STATEMENTS_MAX: usize = 10_000;
 
 /// Reports the tables in the database's file.

@@ -10,7 +10,7 @@ use dyno_core::tables::ranges;
 use super::Asking;
 use crate::sink::Sink;
 
-/// The most tables of other schemas read, and the most schemas named.
+/// Maximum number of tables of other schemas read, and of schemas named.
 pub(super) const ELSEWHERE_MAX: usize = 300;
 
 /// Reports the tables used by statements that name this view or table.
