@@ -125,7 +125,7 @@ fn mix(draft: &Draft, contradict: &mut impl FnMut(String)) {
     if (all - parts).abs() > tolerance {
         contradict(format!(
             "the intervals' mean is {:.2} queries/s, but their reads, writes and other statements \
-             make {:.2}",
+             add up to {:.2}",
             all / lines,
             parts / lines
         ));
@@ -158,9 +158,9 @@ fn rates(
     }
     let both = format!("the intervals' mean is {mean:.2} events/s, but the report says {rate:.2}");
     match coverage.is_whole() {
-        true => contradict(format!("{both}: they are not of the same run")),
+        true => contradict(format!("{both}: they do not belong to the same run")),
         false => warn(format!(
-            "{both}: they are not of the same run, or intervals are missing"
+            "{both}: they do not belong to the same run, or intervals are missing"
         )),
     }
     true

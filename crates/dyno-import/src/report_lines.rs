@@ -162,7 +162,8 @@ pub(crate) fn leave_out_sums(draft: &mut Draft) {
             false => "the statements of all lines are left out",
         };
         let text = format!(
-            "{all:.2} queries/s, but reads, writes and other statements make {kinds:.2}: {left_out}"
+            "{all:.2} queries/s, but reads, writes and other statements add up to {kinds:.2}: \
+             {left_out}"
         );
         draft.warnings.push((Some(point.line), text));
     }

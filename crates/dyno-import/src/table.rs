@@ -179,7 +179,7 @@ impl Shares {
     pub(crate) fn warning(&self) -> Option<(usize, String)> {
         let (rows, line, sum) = self.odd?;
         let text = format!(
-            "{rows} rows whose CPU shares do not make 100 % (the first makes {sum:.0} %): the \
+            "{rows} rows whose CPU shares do not add up to 100 % (the first: {sum:.0} %): the \
              columns may be swapped or damaged, and these shares are left out"
         );
         Some((line, text))

@@ -302,8 +302,8 @@ pub enum LoadError {
         /// How late it was, in seconds.
         late_s: f64,
     },
-    /// This is one of several load generators, and the start was called off.
-    #[error("the run was called off before it began: {0}")]
+    /// This is one of several load generators, and the start was cancelled.
+    #[error("the run was cancelled before it began: {0}")]
     CalledOff(String),
     /// Stopped by the user before the measurement.
     #[error("stopped before the measurement began")]

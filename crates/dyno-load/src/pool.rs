@@ -40,8 +40,8 @@ pub(crate) struct WorkerPool {
 /// Ends the workers when the run is to end.
 fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Message>) -> Listening {
     config.stop.listen(Box::new(move || {
-        // First, so that the coordinator knows why workers end. If it has left, there is nothing to
-        // stop.
+        // First, so that the coordinator knows why workers end. If it has ended, there is nothing
+        // to stop.
         send_message(&sender, Message::Stopped);
         mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
     }))
@@ -326,9 +326,9 @@ where
         let why = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(())) => return,
             Ok(Err(why)) => why,
-            Err(panic) => format!("worker {index} broke down: {}", panic_text(&*panic)),
+            Err(panic) => format!("worker {index} panicked: {}", panic_text(&*panic)),
         };
-        // If the coordinator has left, it has its result, and nobody needs the message.
+        // If the coordinator has ended, it has its result and does not need the message.
         send_message(&messages, Message::Failed(None, why));
         send_message(&messages, Message::Lost(index));
     };

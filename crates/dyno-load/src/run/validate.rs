@@ -41,7 +41,7 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
         .map(|role| u64::from(role.sessions))
         .sum();
     if !drive.roles.is_empty() && cast != u64::from(drive.sessions) {
-        return refuse("the roles' sessions are not as many as the run's");
+        return refuse("the roles do not have as many sessions as the run");
     }
     if !drive.roles.is_empty() && drive.roles.iter().all(|role| role.background) {
         return refuse("a run needs a role in the foreground: what would its events be?");

@@ -32,7 +32,7 @@ impl Near {
     }
 }
 
-/// The maximum number of named processes, and the fewest cores that a named process uses.
+/// Maximum number of named processes, and the minimum number of cores that each uses.
 const NAMED_MAX: usize = 5;
 const CORES_MIN: f64 = 0.01;
 /// With more processes than this, the others are not identified.
