@@ -101,7 +101,7 @@ impl WorkerPool {
             );
             if let Err(error) = spawned {
                 pool.post_all(|| Control::Abandon);
-                let message = format!("thread {index} of {size} could not be made: {error}");
+                let message = format!("cannot create thread {index} of {size}: {error}");
                 return Err(LoadError::Start(message));
             }
         }

@@ -81,7 +81,7 @@ pub struct Tried {
     /// Confirming trials that broke it.
     pub broken: usize,
     /// The goodput, in the unit of the load, see [`SearchSummary::goodput`]. `None` if there was no
-    /// long trial, and 0 if there are too little data.
+    /// long trial, and 0 if there is too little data.
     pub goodput: Option<f64>,
 }
 
