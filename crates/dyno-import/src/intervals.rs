@@ -344,8 +344,8 @@ fn sums(
 }
 
 /// Maximum number of events that can end in the time after the last line: on each thread the one in
-/// progress and as many of the shortest as fit. `None` if the shortest is unknown; with a rate, the
-/// printed one includes a wait. Before version 1.0 lines count COMMITs.
+/// progress, and as many of minimum length as fit. `None` if that length is unknown; with a rate,
+/// the printed minimum includes a wait. Before version 1.0 lines count COMMITs.
 fn ending(draft: &Draft, report: &Report, threads: f64, tail_s: f64) -> Option<f64> {
     // It is printed with two decimals.
     let shortest_ms = report.min_ms? - 0.005;
