@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// Tools divide the squares of deviations by the number or by one less, and round means first.
+/// Tools divide the sum of squared deviations by n or by n - 1, and round means first.
 const DEVIATION: f64 = 0.02;
 /// Tools differ by up to this many events in the rank of a percentile.
 const RANKS: f64 = 2.0;
@@ -217,7 +217,7 @@ impl Spread<'_> {
         })
     }
 
-    /// The variance is at most (mean - min) (max - mean), if it is divided by the number.
+    /// The variance is at most (mean - min) (max - mean), if the divisor is n.
     pub(crate) fn too_wide(&self) -> Option<BrokenLaw> {
         let (min, mean, max, stddev) = (self.min?, self.mean?, self.max?, self.stddev?);
         let digit = 2.0 * self.precision.half_digit;

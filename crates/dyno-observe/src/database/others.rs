@@ -16,7 +16,7 @@ use crate::text::{fraction, whole};
 
 /// Minimum number of samples between reads of the list.
 const SEVERAL: u64 = 3;
-/// For each multiple of this duration that a read takes, it waits one more sample.
+/// The wait grows by one sample for each multiple of this duration that a read takes.
 const LOOK_NS: u64 = 20_000_000;
 /// Maximum number of samples between reads.
 const SELDOM: u64 = 5;

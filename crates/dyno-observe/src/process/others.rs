@@ -51,7 +51,7 @@ pub(crate) struct Others {
     at: Nanos,
     /// Ticks at the start.
     ticks: HashMap<Key, f64>,
-    /// Names and ticks when last seen, recorded while the others use much.
+    /// Names and ticks when last seen, recorded while other processes use much CPU time.
     seen: HashMap<Key, (String, f64)>,
 }
 
