@@ -17,7 +17,7 @@ use super::Drive;
 /// The largest sum of all weights of a run.
 pub(super) const SLOTS_MAX: u64 = 1 << 20;
 
-/// The most agents of a run.
+/// Maximum number of agents of a run.
 pub const AGENTS_MAX: usize = 4096;
 
 /// Precision of weights from capacities: slots of the agent with the least capacity.

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::format_duration;
 
-/// The most parts of a schedule: each is judged like a run.
+/// Maximum number of parts of a schedule: each is judged like a run.
 pub const PARTS_MAX: usize = 1000;
 
-/// The most changes of the session count: each is computed before the run.
+/// Maximum number of changes of the session count: each is computed before the run.
 const CHANGES_MAX: f64 = 5e6;
 
 /// The quantity that a schedule changes.
