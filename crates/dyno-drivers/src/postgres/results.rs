@@ -4,8 +4,8 @@ use dyno_core::db::{Outcome, OutcomeKind, PipedResult, Row};
 
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
 
-/// Maximum buffer memory that a connection keeps between large results: enough for a hundred rows of
-/// a sysbench table, and little even on ten thousand connections.
+/// Maximum buffer memory that a connection keeps between large results: enough for a hundred rows
+/// of a sysbench table, and little even on ten thousand connections.
 const KEPT_LEN_MAX: usize = 16 * 1024;
 
 /// A larger buffer is freed after this number of consecutive requests that did not need it: more
