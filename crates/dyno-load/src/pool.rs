@@ -326,7 +326,7 @@ where
         let why = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(())) => return,
             Ok(Err(why)) => why,
-            Err(panic) => format!("worker {index} panicked: {}", panic_text(&*panic)),
+            Err(panic) => format!("worker {index} crashed: {}", panic_text(&*panic)),
         };
         // If the coordinator has ended, it has its result and does not need the message.
         send_message(&messages, Message::Failed(None, why));
