@@ -23,9 +23,9 @@ pub use run_stalls::{RunStalls, of_run};
 
 use crate::bins::Bin;
 
-/// The fewest whole seconds that have a level.
+/// Minimum number of whole seconds that have a level.
 pub const SECONDS_MIN: usize = 5;
-/// The fewest bins, however long. Out of two, one may be the stall.
+/// Minimum number of bins, however long. Out of two, one may be the stall.
 const BINS_MIN: usize = 3;
 
 /// Below this rate, a second without an event may be chance. With twenty Poisson arrivals per

@@ -42,7 +42,7 @@ pub(crate) const OF_PLANS: [&str; 11] = [
 /// The value of `--agents` that overrides the agents of a plan.
 const NONE: &str = "none";
 
-/// Whether agents make the load.
+/// Whether agents generate the load.
 pub(crate) fn has_agents(parsed: &Parsed) -> bool {
     parsed.value("agents").is_some_and(|list| list != NONE)
 }

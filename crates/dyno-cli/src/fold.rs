@@ -1,6 +1,6 @@
 //! Wraps help to the width of a terminal, and indents continued lines to the column of their text.
 
-/// The least width of the text column. If less is left, continued lines are not indented.
+/// Minimum width of the text column. If less is left, continued lines are not indented.
 const TEXT_MIN: usize = 24;
 
 /// Wraps the text at blanks to at most this many columns. Continued lines are indented to the last

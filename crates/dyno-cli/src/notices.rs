@@ -92,7 +92,7 @@ pub(crate) fn line(notice: &Notice) -> String {
         Notice::AwaitingAgents { run, names } => {
             format!("run {run}: waiting for {}, for a minute", names.join(", "))
         }
-        Notice::TemporaryDatabase => "No --target: making a temporary SQLite database.".to_owned(),
+        Notice::TemporaryDatabase => "No --target: using a temporary SQLite database.".to_owned(),
         Notice::Step(text) | Notice::Hint(text) => text.clone(),
         Notice::Error(error) => format!("error: {error}"),
         Notice::AgentsWarning(warning) | Notice::Warning(warning) => format!("warning: {warning}"),

@@ -74,6 +74,6 @@ pub(crate) fn install() -> Result<Arc<StopSignal>> {
                 }
             }
         })
-        .context("cannot start the signals' thread")?;
+        .context("cannot start the thread that handles signals")?;
     Ok(stop)
 }

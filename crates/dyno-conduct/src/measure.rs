@@ -47,7 +47,7 @@ pub(crate) fn measure(
     Ok(ended(measured, ready, request, stage))
 }
 
-/// How a run ended. Reports why it is a failure, and what to try.
+/// How a run ended. If it failed, reports why and what to try.
 fn ended(
     measured: Measured,
     ready: &Ready,

@@ -93,7 +93,7 @@ impl Temporary {
     /// No space, no permission, or it already exists.
     pub(crate) fn make(self, stage: &mut dyn Stage) -> Result<Scratch> {
         let made = Scratch::make(&self.parent, &self.name)
-            .context("cannot make a folder for a temporary database")?;
+            .context("cannot create a folder for a temporary database")?;
         if made.swept().folders > 0 {
             stage.notice(&Notice::Swept(made.swept()));
         }

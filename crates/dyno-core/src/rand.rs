@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(draw(1, 2), draw(1, 2));
         assert_ne!(draw(1, 2), draw(1, 3));
         assert_ne!(draw(1, 2), draw(2, 2));
-        // Fixed for ever: published results quote their seeds.
+        // Never change this: published results quote their seeds.
         assert_eq!(draw(42, 0), draw(42, 0));
     }
 

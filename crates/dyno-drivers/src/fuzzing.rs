@@ -20,7 +20,7 @@ use crate::postgres::{Postgres, PostgresOptions};
 
 pub use unasked::unasked;
 
-/// The most rows that are read of one result: a server may send any number.
+/// Maximum number of rows that are read of one result: a server may send any number.
 const ROWS_MAX: usize = 10_000;
 
 /// A conversation with a server that claims to be MySQL, before or after the login.

@@ -15,8 +15,8 @@ pub const DRIFT_MAX: f64 = 500e-6;
 /// How much a measured drift may change over time: the tolerance of RFC 5905 (`PHI`).
 pub const WANDER: f64 = 15e-6;
 
-/// The most bursts: two hours with one burst every ten seconds. After that, every second one is
-/// dropped.
+/// Maximum number of bursts: two hours with one burst every ten seconds. After that, every second
+/// one is dropped.
 const BURSTS_MAX: usize = 720;
 
 /// A probe and its echo.

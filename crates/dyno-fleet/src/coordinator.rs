@@ -309,7 +309,7 @@ impl Coordinator {
         }
     }
 
-    /// The bus is down, or back. No agent is lost while it is down.
+    /// The bus is down, or up again. No agent is lost while it is down.
     pub fn bus(&mut self, is_up: bool, now: Nanos) {
         if self.bus_is_down == is_up {
             self.bus_is_down = !is_up;

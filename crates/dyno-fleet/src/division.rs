@@ -2,8 +2,8 @@
 
 pub use dyno_core::plan::{Division, DivisionError, Shard};
 
-/// The order in which agent `number`, from 1, uses the endpoints: each agent begins with another
-/// one.
+/// The order in which agent `number`, from 1, uses the endpoints: each agent begins with a
+/// different one.
 pub fn endpoints(count: usize, number: u32) -> impl Iterator<Item = usize> {
     let first = (number as usize).saturating_sub(1);
     (0..count).map(move |index| (first + index) % count)

@@ -64,7 +64,7 @@ pub struct Locks {
     total: AtomicU64,
 }
 
-/// The most locks, which take four gigabytes.
+/// Maximum number of locks, which take four gigabytes.
 const LOCKS_MAX: u64 = 1 << 24;
 
 /// A lock on separate cache lines.

@@ -143,7 +143,7 @@ impl Plan {
         }
     }
 
-    /// The most events that a session has under way at a time.
+    /// Maximum number of events that a session has in flight at a time.
     pub fn depth(&self) -> u32 {
         match self {
             Self::FileIo(io) => io.depth_used(),

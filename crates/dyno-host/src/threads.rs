@@ -48,7 +48,7 @@ pub struct Locks {
     locks: Vec<Apart>,
 }
 
-/// The most locks, which take two gigabytes.
+/// Maximum number of locks, which take two gigabytes.
 const LOCKS_MAX: u64 = 1 << 24;
 
 /// A lock on separate cache lines, to measure contention for the lock, not for its neighbours.

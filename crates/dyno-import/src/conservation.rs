@@ -4,7 +4,7 @@
 const BEYOND: f64 = 1.25;
 /// It must also be this many times the usual line. If not, the counts of all lines are too large.
 const STANDS_OUT: f64 = 1.5;
-/// At most one in this many lines may be left out, but always one. If more counts are too large,
+/// At most one line in this many may be left out, but at least one. If more counts are too large,
 /// the total belongs to another run.
 const LINES_EACH: usize = 50;
 /// Relative tolerance between a total and the lines of its run.

@@ -256,7 +256,7 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
         let sum = u128::from(reads) + u128::from(writes) + u128::from(other);
         if sum != u128::from(total) {
             contradict(format!(
-                "reads, writes and other statements make {sum}, but the total says {total}"
+                "reads, writes and other statements add up to {sum}, but the total says {total}"
             ));
         }
     }

@@ -212,8 +212,8 @@ impl Laws {
     pub(crate) fn add(&mut self, row: &DeviceRow<'_>) {
         for (series, what, made, bytes) in row.sizes() {
             let text = format!(
-                "whose bytes are not those of their {what} (the first: {:.0} KiB/s, and the {what} \
-                 make {:.0}): both",
+                "whose bytes do not match their {what} (the first: {:.0} KiB/s, but the {what} \
+                 add up to {:.0}): both",
                 bytes.value / KIB,
                 made.value / KIB
             );
@@ -278,7 +278,7 @@ impl Laws {
             });
             let device = crate::text::excerpt(&device);
             let text = format!(
-                "the queue of {device}, {queue:.2}, is not that of its requests and their times, \
+                "the queue of {device}, {queue:.2}, does not match its requests and their times, \
                  {made:.2}, in all rows: queue and times are left out"
             );
             warnings.push((line, text));
@@ -348,8 +348,8 @@ mod tests {
                 "rkb/s",
                 "9600,00",
                 &["read_await", "queue", "utilisation"][..],
-                "10: 2 rows of devices whose bytes are not those of their reads (the first: 9600 \
-                 KiB/s, and the reads make 1600): both are left out",
+                "10: 2 rows of devices whose bytes do not match their reads (the first: 9600 \
+                 KiB/s, but the reads add up to 1600): both are left out",
             ),
             (
                 "%util",
@@ -362,7 +362,7 @@ mod tests {
                 "aqu-sz",
                 "90,71",
                 &["reads", "read_bytes", "utilisation"][..],
-                "10: the queue of sda, 90.71, is not that of its requests and their times, 0.65, \
+                "10: the queue of sda, 90.71, does not match its requests and their times, 0.65, \
                  in all rows: queue and times are left out",
             ),
         ] {

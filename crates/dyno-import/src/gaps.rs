@@ -80,7 +80,7 @@ pub(crate) fn gaps(
     gaps.add(
         !matches!(spread, Some((_, 0.0))),
         "fairness.events_min",
-        "sysbench prints mean and deviation of events per thread, not the fewest and the most",
+        "sysbench prints mean and deviation of events per thread, not minimum and maximum",
     );
     let times = draft.report.as_ref().and_then(|report| report.time_spread);
     gaps.add(

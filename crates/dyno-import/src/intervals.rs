@@ -125,7 +125,7 @@ fn mix(draft: &Draft, contradict: &mut impl FnMut(String)) {
     if (all - parts).abs() > tolerance {
         contradict(format!(
             "the intervals' mean is {:.2} queries/s, but their reads, writes and other statements \
-             make {:.2}",
+             add up to {:.2}",
             all / lines,
             parts / lines
         ));
@@ -158,9 +158,9 @@ fn rates(
     }
     let both = format!("the intervals' mean is {mean:.2} events/s, but the report says {rate:.2}");
     match coverage.is_whole() {
-        true => contradict(format!("{both}: they are not of the same run")),
+        true => contradict(format!("{both}: they do not belong to the same run")),
         false => warn(format!(
-            "{both}: they are not of the same run, or intervals are missing"
+            "{both}: they do not belong to the same run, or intervals are missing"
         )),
     }
     true
@@ -343,9 +343,9 @@ fn sums(
     }
 }
 
-/// The most events that can end in the time after the last line: on each thread the one in progress
-/// and as many of the shortest as fit. `None` if the shortest is unknown; with a rate, the printed
-/// one includes a wait. Before version 1.0 lines count COMMITs.
+/// Maximum number of events that can end in the time after the last line: on each thread the one in
+/// progress, and as many of minimum length as fit. `None` if that length is unknown; with a rate,
+/// the printed minimum includes a wait. Before version 1.0 lines count COMMITs.
 fn ending(draft: &Draft, report: &Report, threads: f64, tail_s: f64) -> Option<f64> {
     // It is printed with two decimals.
     let shortest_ms = report.min_ms? - 0.005;

@@ -82,7 +82,7 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     if reader.collected.all.is_empty() {
         let what = match reader.moments.is_empty() {
             true => "it has no heading of iostat (avg-cpu or Device)".to_owned(),
-            false => "it has iostat's headings and no row of figures".to_owned(),
+            false => "it has iostat's headings but no row of figures".to_owned(),
         };
         return Err(crate::not_recognised(
             log,

@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-/// Tools divide the squares of deviations by the number or by one less, and round means first.
+/// Tools divide the sum of squared deviations by n or by n - 1, and round means first.
 const DEVIATION: f64 = 0.02;
-/// Tools differ by up to so many events in the rank of a percentile.
+/// Tools differ by up to this many events in the rank of a percentile.
 const RANKS: f64 = 2.0;
 
-/// What is wrong with a rate that is not `count` events in `time_s`, up to `room` per second.
+/// Describes the error of a rate that is not `count` events in `time_s`, up to `room` per second.
 pub(crate) fn other_rate(
     (count, events): (u64, &str),
     time_s: f64,
@@ -29,7 +29,7 @@ pub(crate) fn busy(per_s: f64, mean_ms: f64) -> f64 {
     per_s * mean_ms.max(0.0) / 1e3
 }
 
-/// What is wrong with events that keep another number of sessions busy than there are.
+/// Describes the error if events would keep more or fewer sessions busy than there are.
 pub(crate) fn busy_sessions(
     (per_s, events): (f64, &str),
     mean: &str,
@@ -217,7 +217,7 @@ impl Spread<'_> {
         })
     }
 
-    /// The variance is at most (mean - min) (max - mean), if it is divided by the number.
+    /// The variance is at most (mean - min) (max - mean), if the divisor is n.
     pub(crate) fn too_wide(&self) -> Option<BrokenLaw> {
         let (min, mean, max, stddev) = (self.min?, self.mean?, self.max?, self.stddev?);
         let digit = 2.0 * self.precision.half_digit;

@@ -287,7 +287,7 @@ pub fn import(
         };
         align::join(&mut found.run, &host, &place, &mut found.said);
         if found.run.summary.is_none() && found.run.intervals.is_empty() {
-            let why = "the log does not show how much was done in what time";
+            let why = "the log shows neither totals nor the time they took";
             found.run.not_observed.push(gaps::gap(TOTALS_UNKNOWN, why));
         }
         let own = unwrapped.iter().filter(|log| log.name == found.file);

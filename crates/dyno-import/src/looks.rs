@@ -60,13 +60,13 @@ impl Looks {
         )
     }
 
-    /// What to do with it instead, for a message: where it is read, or what is read.
+    /// The end of a message: how to import this log, or which logs can be imported instead.
     pub(crate) fn instead(self) -> &'static str {
         match self {
-            Self::Vmstat => ", which is read beside a benchmark's log (--vmstat)",
-            Self::Iostat => ", which is read beside a benchmark's log (--iostat)",
-            Self::Mpstat => ", which is read beside a benchmark's log (--mpstat)",
-            Self::Sar => ", which is read beside a benchmark's log (--sar)",
+            Self::Vmstat => ", which is read together with a benchmark's log (--vmstat)",
+            Self::Iostat => ", which is read together with a benchmark's log (--iostat)",
+            Self::Mpstat => ", which is read together with a benchmark's log (--mpstat)",
+            Self::Sar => ", which is read together with a benchmark's log (--sar)",
             Self::FioLog => ", which is not read; the output of fio --output-format=json is",
             Self::Pidstat | Self::Dstat | Self::BsdIostat => {
                 ", which is not read; logs of vmstat, iostat, mpstat and sar are"

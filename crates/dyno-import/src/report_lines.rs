@@ -11,10 +11,10 @@ use crate::sysbench::model::{Draft, Point, Report};
 const TIME_ROUNDING_S: f64 = 0.5;
 /// The rounding of statements of all kinds and of each kind (`%.2f`), and of floating point.
 const SUM_ROUNDING: f64 = 4.0 * 0.005 + 1e-6;
-/// The mix of statements may change during a run, so lines have another one than the report.
+/// The mix of statements may change during a run, so the lines' mix may differ from the report's.
 const MIX_TOLERANCE: f64 = 0.25;
-/// As many events must be beyond a percentile as this many times those that may shift its rank:
-/// then chance cannot keep every interval on the same side.
+/// The number of events beyond a percentile must be this many times the number that may shift its
+/// rank: then chance cannot keep every interval on the same side.
 const SHIFTS: f64 = 10.0;
 
 /// Leaves out lines after the end of the run, with a warning. If there are many, the report is that
@@ -162,7 +162,8 @@ pub(crate) fn leave_out_sums(draft: &mut Draft) {
             false => "the statements of all lines are left out",
         };
         let text = format!(
-            "{all:.2} queries/s, but reads, writes and other statements make {kinds:.2}: {left_out}"
+            "{all:.2} queries/s, but reads, writes and other statements add up to {kinds:.2}: \
+             {left_out}"
         );
         draft.warnings.push((Some(point.line), text));
     }
@@ -178,7 +179,7 @@ fn kinds(point: &Point) -> Option<f64> {
     Some(point.reads? + point.writes? + point.other?)
 }
 
-/// Whether the kinds of all lines make about as many statements per event as the report has.
+/// Whether the kinds of all lines add up to about as many statements per event as the report has.
 fn kinds_fit(draft: &Draft) -> bool {
     let report = draft.report.as_ref();
     let whole = report.and_then(|own| Some(own.statements()? as f64 / own.events()? as f64));

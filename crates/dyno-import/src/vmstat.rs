@@ -82,7 +82,7 @@ pub(crate) fn read(log: &Log<'_>, options: &Options) -> Result<HostLog, ImportEr
     if reader.samples == 0 {
         let what = match reader.columns.is_empty() {
             true => "it has no heading of vmstat (r b swpd free …)".to_owned(),
-            false => "it has vmstat's heading and no row of figures".to_owned(),
+            false => "it has vmstat's heading but no row of figures".to_owned(),
         };
         return Err(crate::not_recognised(
             log,

@@ -35,8 +35,8 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Keeps each kind of warning once: the first of those that say the same about several lines, with
-/// a count. Keeps the order.
+/// Keeps one warning of each kind: the first, with the number of lines that have the same problem.
+/// Keeps the order.
 pub(crate) fn once(all: Vec<Warning>) -> Vec<Warning> {
     let mut kept: Vec<(Warning, usize, Option<usize>)> = Vec::new();
     let mut known: HashMap<(String, String), usize> = HashMap::new();

@@ -137,7 +137,7 @@ impl Calendar {
         at >= self.schedule.measured
     }
 
-    /// Whether an event is measured that begins at `at` for an arrival due at `due`. Arrivals that
+    /// Whether to measure an event that begins at `at` for an arrival due at `due`. Arrivals that
     /// still wait in the queue when the measurement begins are served within it, and count like any
     /// other. If the number of arrivals is limited, only the due time decides, so that their number
     /// is exact.

@@ -125,7 +125,8 @@ pub(crate) struct Mailbox {
     pub(crate) cpu: CpuTime,
     /// When blocking operations of the worker's thread must stop waiting.
     pub(crate) limit: AtomicU64,
-    /// How long they may continue once there is mail; they stop at once before the run begins.
+    /// How long they may continue after mail arrives; 0 before the run begins, so they stop at
+    /// once.
     pub(crate) grace_ns: AtomicU64,
     /// A blocking operation was interrupted.
     gave_up: AtomicBool,
@@ -164,7 +165,7 @@ impl CpuTime {
     }
 }
 
-/// Sends a message to the coordinator. Fails silently if it has left: it has its result by then.
+/// Sends a message to the coordinator. Fails silently if it has ended: it has its result by then.
 pub(crate) fn send_message(coordinator: &Sender<Message>, message: Message) {
     let _ = coordinator.send(message);
     simulated::stir();

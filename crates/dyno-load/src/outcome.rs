@@ -30,8 +30,8 @@ pub struct RunOutcome {
     pub operations_in_grace: Vec<OperationCounters>,
     /// The same for roles.
     pub roles_in_grace: Vec<RoleCounters>,
-    /// The share of each session, by `tid`. If a worker does not respond, the last that was
-    /// reported of its sessions.
+    /// The share of each session, by `tid`. If a worker does not respond, the last report on its
+    /// sessions.
     pub sessions: Vec<SessionTotals>,
     /// Start of the measurement.
     pub measured_start: Nanos,
@@ -62,10 +62,10 @@ pub struct RunOutcome {
     pub pacing_lag: Option<Box<Latencies>>,
     /// Open loop: arrivals that were due but had not started when new events stopped.
     pub backlog: u64,
-    /// Open loop: the longest backlog. It is looked at whenever the event that has waited longest
+    /// Open loop: the longest backlog. It is measured whenever the event that has waited longest
     /// begins, and at the end of each interval.
     pub backlog_max: u64,
-    /// What the processes that made the load used. Empty if this was the only one.
+    /// The resources used by the processes that generated the load. Empty if this was the only one.
     pub processes: Vec<ProcessUse>,
     /// What scripts have counted, if this is part of a run.
     pub counted: Counted,
@@ -195,8 +195,7 @@ pub struct SessionTotals {
     pub max_ns: Nanos,
     /// When it ended by itself. `None` if the end of the run stopped it.
     pub finished: Option<Nanos>,
-    /// The last state that is known. It is that at the end of the measurement, unless the session
-    /// is lost.
+    /// The last known state: at the end of the measurement, unless the session is lost.
     pub state: SessionState,
     /// Whether it had lost its connection when its run ended, including the grace period, and could
     /// not reconnect.
@@ -248,16 +247,16 @@ pub struct WorkerReport {
     pub spin_ns: Nanos,
     /// `cpu_ns` over the time it ran: 1 is a whole core.
     pub busy: f64,
-    /// The longest time for which its loop did not serve its sockets. For a worker that does not
-    /// respond, the time since its last response.
+    /// The longest time without serving its sockets. For a worker that does not respond, the time
+    /// since its last response.
     pub stall_ns_max: Nanos,
-    /// The share of time, 0 to 1, for which its loop did not serve its sockets for 10 ms or longer
-    /// at once.
+    /// The share of the time, 0 to 1, without serving its sockets. Counts only gaps of 10 ms or
+    /// longer.
     pub away: f64,
     /// Number of its sessions.
     pub sessions: u32,
-    /// Whether it did not return in time. Its thread hangs in the script, or has panicked, as a
-    /// failure reports. What it handed over counts, and the rest is lost.
+    /// Whether it did not return in time: its thread hangs in the script, or has panicked, which a
+    /// failure reports. Figures that it handed over count; the rest is lost.
     pub stuck: bool,
 }
 
@@ -303,8 +302,8 @@ pub enum LoadError {
         /// How late it was, in seconds.
         late_s: f64,
     },
-    /// This is one of several load generators, and the start was called off.
-    #[error("the run was called off before it began: {0}")]
+    /// This is one of several load generators, and the start was cancelled.
+    #[error("the run was cancelled before it began: {0}")]
     CalledOff(String),
     /// Stopped by the user before the measurement.
     #[error("stopped before the measurement began")]

@@ -266,8 +266,8 @@ pub(crate) fn wait_for(
     let count =
         unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
     if count > 0 && polled[0].revents != 0 {
-        // The write of a wake-up may come after its clearing, and would end all waits at once. The
-        // waker sets its flag before it writes, so nothing is missed.
+        // A wake-up may be written after it was cleared, and would then end all further waits at
+        // once. The waker sets its flag before it writes, so draining misses nothing.
         waker.drain();
     }
     count > 0 && polled[1].revents & ENDS != 0

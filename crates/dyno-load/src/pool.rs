@@ -40,8 +40,8 @@ pub(crate) struct WorkerPool {
 /// Ends the workers when the run is to end.
 fn listen(config: &RunConfig, mailboxes: Vec<Arc<Mailbox>>, sender: Sender<Message>) -> Listening {
     config.stop.listen(Box::new(move || {
-        // First, so that the coordinator knows why workers end. If it has left, there is nothing to
-        // stop.
+        // First, so that the coordinator knows why workers end. If it has ended, there is nothing
+        // to stop.
         send_message(&sender, Message::Stopped);
         mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
     }))
@@ -68,9 +68,9 @@ impl WorkerPool {
         let factory = Arc::new(factory);
         let sequence = Arc::new(AtomicU64::new(u64::from(sessions)));
         let shape = shape(config);
-        // Copying a descriptor table while a script has a pipe to a program keeps the pipe open,
-        // and the script would wait for its end forever. So no script begins before all workers
-        // have their own tables.
+        // Copying a descriptor table while a script has a pipe to a program keeps the pipe open, so
+        // the script would never read its end. So no script begins before all workers have their
+        // own tables.
         let opened = Arc::new(RwLock::new(()));
         let closed = opened.write();
         let (owning, owned) = channel();
@@ -101,7 +101,7 @@ impl WorkerPool {
             );
             if let Err(error) = spawned {
                 pool.post_all(|| Control::Abandon);
-                let message = format!("thread {index} of {size} could not be made: {error}");
+                let message = format!("cannot create thread {index} of {size}: {error}");
                 return Err(LoadError::Start(message));
             }
         }
@@ -326,9 +326,9 @@ where
         let why = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(())) => return,
             Ok(Err(why)) => why,
-            Err(panic) => format!("worker {index} broke down: {}", panic_text(&*panic)),
+            Err(panic) => format!("worker {index} crashed: {}", panic_text(&*panic)),
         };
-        // If the coordinator has left, it has its result, and nobody needs the message.
+        // If the coordinator has ended, it has its result and does not need the message.
         send_message(&messages, Message::Failed(None, why));
         send_message(&messages, Message::Lost(index));
     };

@@ -350,7 +350,7 @@ impl Recorder {
         handover.interval.concurrency = standing.concurrency;
         handover.begun = standing.begun;
         self.away += 1;
-        // If the coordinator has left, it has its result, and nobody needs the message.
+        // If the coordinator has ended, it has its result and does not need the message.
         send_message(&self.messages, Message::Handover(handover));
     }
 }

@@ -18,7 +18,7 @@ use crate::state::State;
 /// Maximum number of a role's sessions with their own arrivals.
 const STREAMS_PER_ROLE: u64 = 1 << 32;
 
-/// A session yields after dropping this many arrivals: the clock goes on, and the run may end.
+/// A session yields after dropping this many arrivals, because time passes and the run may end.
 const SKIPS_MAX: u32 = 1024;
 
 /// Arrivals, and the sessions that wait for them.

@@ -27,10 +27,10 @@ const FROZEN_NS: Nanos = 100_000_000;
 const BRIEF_NS: Nanos = 15_000_000;
 const BRIEF_PARTS: Nanos = 20;
 
-/// A loop that was away from its sockets for longer was busy itself.
+/// If a loop did not serve its sockets for longer, the loop itself was busy.
 pub(crate) const OWN_NS: Nanos = 10_000_000;
 
-/// The shortest time away from the sockets that is added up: many ready sessions take less.
+/// The shortest gap between visits to the sockets that is added up: many ready sessions take less.
 pub(crate) const AWAY_NS: Nanos = 1_000_000;
 
 /// Maximum number of silences that a worker keeps: the longest.
@@ -335,7 +335,7 @@ mod tests {
         thread::sleep(Duration::from_millis(300));
         let seen = heart.finish();
         let frozen = seen.all;
-        // A thread that waits for a CPU is one that is not woken in time.
+        // A thread that waits for a CPU is not woken in time.
         let starved = seen.starved.unwrap_or_default();
         assert!(
             starved.iter().all(|own| frozen.contains(own)),

@@ -232,7 +232,7 @@ impl State {
         self.answered = true;
     }
 
-    /// Nothing has ended for a while: it is a silence while a statement was in progress. Statements
+    /// Nothing has ended for a while, which is a silence if a statement was in progress. Statements
     /// of a session that paused began after its pause, those of others when the last statement
     /// ended.
     #[cold]

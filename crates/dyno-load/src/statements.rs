@@ -68,7 +68,7 @@ pub struct StatementFacts {
     /// Those that choose their rows by text and parameters.
     #[serde(default)]
     pub by_text: u64,
-    /// Those that call functions or use variables, which may choose other rows each time.
+    /// Statements that call functions or use variables, and so may choose other rows each time.
     #[serde(default)]
     pub drawn: u64,
     /// Of all in the measurement.

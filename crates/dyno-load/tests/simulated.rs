@@ -245,7 +245,7 @@ fn a_schedule_that_does_not_fit_its_run_is_refused() {
         time: Some(Duration::from_secs(3)),
         ..fitting.clone()
     };
-    assert!(refused(longer).contains("as long together as the run"));
+    assert!(refused(longer).contains("add up to the length of the run"));
     let more = Drive {
         sessions: 5,
         ..fitting.clone()

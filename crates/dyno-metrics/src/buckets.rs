@@ -35,8 +35,8 @@ pub const BOUNDS: [(f64, &str); 21] = [
 /// The schema of native histograms: buckets 2.2 % wide.
 pub const NATIVE_SCHEMA: i32 = 5;
 
-/// The most buckets in a pushed exponential histogram, which is the default of OpenTelemetry's own
-/// libraries.
+/// Maximum number of buckets in a pushed exponential histogram, which is the default of
+/// OpenTelemetry's own libraries.
 const PUSHED_BUCKETS_MAX: i64 = 160;
 
 /// The coarsest scale, which fits every value: each bucket spans a factor of 2^1024.

@@ -145,11 +145,11 @@ struct Observer {
     is_placed: bool,
 }
 
-/// Gives the calling thread its own table of descriptors, and then drops `owning`, for which the
-/// thread that started it waits. If the table were copied while a script has a pipe to a program,
-/// the copy would keep the pipe open, and the script would wait for its end forever.
+/// Gives the calling thread its own table of descriptors, and then drops `owning`; the thread that
+/// started it waits for that. If the table were copied while a script has a pipe to a program, the
+/// copy would keep the pipe open, and the script would never read its end.
 pub(crate) fn own_descriptors(owning: Sender<()>) {
-    // A refusal of the kernel or a sandbox only costs a few descriptors.
+    // If the kernel or a sandbox refuses this, it only costs a few descriptors.
     // SAFETY: a system call without pointers.
     unsafe { libc::unshare(libc::CLONE_FILES) };
     drop(owning);

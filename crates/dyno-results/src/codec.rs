@@ -9,8 +9,8 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 /// Significant digits of the histograms of spans. Histograms of a whole run keep three.
 pub const SPAN_DIGITS: u8 = 2;
 
-/// The bits of a latency that two significant digits keep. HdrHistogram tells as many values apart
-/// as the first power of two at or above 2 * 10^digits, which is 256 here.
+/// The bits of a latency that two significant digits keep. The number of values that HdrHistogram
+/// distinguishes is the first power of two at or above 2 * 10^digits, which is 256 here.
 const BITS_KEPT: u32 = 8;
 
 /// The quantiles that have columns, in percent.

@@ -43,9 +43,9 @@ pub(crate) struct Decoder {
 
 /// The kinds of encoded histogram.
 enum Encoding {
-    /// One with the header that Dyno writes. Its counts are in the buffer.
+    /// A histogram with the header that Dyno writes. Its counts are in the buffer.
     Ours(Header),
-    /// Any other that the format permits.
+    /// Any other histogram that the format permits.
     Other(Histogram<u64>),
 }
 
@@ -266,9 +266,9 @@ impl Sum {
     }
 }
 
-/// How many values a histogram tells apart within a power of two, as a binary logarithm: 128 with
-/// two digits, and 1024 with three. HdrHistogram takes half of the first power of two that is at
-/// least twice 10^digits.
+/// How many values a histogram distinguishes within a power of two, as a binary logarithm: 128
+/// with two digits, and 1024 with three. HdrHistogram takes half of the first power of two that is
+/// at least twice 10^digits.
 fn half_bits(digits: u8) -> u32 {
     let distinguished = 2 * 10_u64.pow(u32::from(digits));
     distinguished.next_power_of_two().trailing_zeros() - 1

@@ -147,7 +147,9 @@ impl Problem {
             Self::NoSuchRun(_) | Self::Ambiguous { .. } => {
                 "name a run by `last`, its number, or a unique beginning of its name"
             }
-            Self::NoSequence(_) => "name a sequence by its name's beginning, or by one of its runs",
+            Self::NoSequence(_) => {
+                "name a sequence by the beginning of its name, or by one of its runs"
+            }
             Self::NameTaken(_) => "it was probably imported before",
             Self::NoRuns | Self::Unreadable { .. } | Self::NoWriter(_) | Self::Other(_) => "",
         }

@@ -18,7 +18,7 @@ use crate::job::Ready;
 
 /// How long to wait for a connection, and for the digests.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most digests to keep: those with the most server time.
+/// Maximum number of digests to keep: those with the most server time.
 const DIGESTS_MAX: usize = 20;
 /// Catalogues. Statements that use them observe the server.
 const CATALOGS: [&str; 3] = ["performance_schema", "information_schema", "pg_"];

@@ -173,9 +173,9 @@ mod tests {
         let error = error.context("cannot read the phases").unwrap_err();
         assert!(error.is_usage());
         assert_eq!(error.chain(), "cannot read the phases: no such phase");
-        let full = Err::<(), _>(io::Error::other("no room")).context("cannot make a folder");
+        let full = Err::<(), _>(io::Error::other("no room")).context("cannot create a folder");
         let full = full.unwrap_err();
         assert!(!full.is_usage());
-        assert_eq!(full.chain(), "cannot make a folder: no room");
+        assert_eq!(full.chain(), "cannot create a folder: no room");
     }
 }

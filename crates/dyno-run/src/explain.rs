@@ -14,7 +14,7 @@ use crate::job::Ready;
 pub const ALL: &str = "all";
 /// How long to wait for a plan.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most shapes that get plans: those with the most time in total.
+/// Maximum number of shapes that get plans: those with the most time in total.
 const SHAPES_MAX: usize = 64;
 
 /// The plans that were requested, of shapes that ran and of given statements.

@@ -95,7 +95,7 @@ pub struct Declared {
     pub sums: Vec<String>,
 }
 
-/// The most numbers that the sessions of a run can share: 128 MiB of them.
+/// Maximum count of numbers that the sessions of a run can share: 128 MiB of them.
 pub(crate) const SHARED_NUMBERS_MAX: usize = 16 << 20;
 
 /// Numbers shared by all sessions of a run, by name.

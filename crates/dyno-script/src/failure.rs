@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use dyno_core::db::ErrorKind;
 use dyno_core::redact;
 
-/// The most characters shown of a statement.
+/// Maximum number of characters shown of a statement.
 const SHOWN: usize = 512;
 /// libpq's status of a failed command (`PGRES_FATAL_ERROR`), which sysbench prints as a number.
 const PG_FATAL: u32 = 7;
@@ -75,7 +75,7 @@ impl Failure {
     }
 }
 
-/// The most different errors kept: sessions may fail one after the other.
+/// Maximum number of different errors kept: sessions may fail one after the other.
 const KEPT: usize = 64;
 
 /// Database errors that ended sessions, to recover the kind of a failure from its message.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
-/// The most buckets a script may ask for: 64 MiB of counts.
+/// Maximum number of buckets a script may ask for: 64 MiB of counts.
 const BUCKETS_MAX: usize = 8 << 20;
 
 /// The width of the longest bar, in characters.

@@ -165,7 +165,7 @@ impl Host {
                 if what == "fatal" {
                     port.error_not_ignored(session);
                 }
-                // Others of a parallel command would wait for this one for ever.
+                // The other sessions of a parallel command would wait for this one forever.
                 self.config.barrier.break_down();
                 let message = message.unwrap_or_default();
                 self.note_database_error(session, &message);

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::HostConfig;
 use crate::host::Host;
 
-/// The most entries of one kind: they are for people to read.
+/// Maximum number of entries of one kind: they are for people to read.
 const MAX: usize = 200;
 
 /// The reports of a run's sessions and other functions. A later report replaces one with the same

@@ -15,10 +15,10 @@ use crate::quantiles::quantile;
 /// The shortest series in which recurring dips can be found.
 pub const DIPS_MIN: usize = 30;
 
-/// The least depth of a dip, as a share of the level.
+/// Minimum depth of a dip, as a share of the level.
 const DEPTH_MIN: f64 = 0.15;
 
-/// The least depth in deviations of the series without its dips. Each of these is tried: a dip that
+/// Minimum depth in deviations of the series without its dips. Each of these is tried: a dip that
 /// straddles two values is half as deep in each, but noise causes dips, too.
 const SPREADS: [f64; 3] = [2.5, 3.5, 5.0];
 
@@ -99,11 +99,11 @@ fn under(series: &[f64], bound: f64) -> Option<Dips> {
 /// The shortest series in which a spell can be found.
 pub const SPELLS_MIN: usize = 10;
 
-/// The least depth of a low spell, as a share of the level. Noise of 10 % goes this low in one
+/// Minimum depth of a low spell, as a share of the level. Noise of 10 % goes this low in one
 /// second of a thousand.
 const SPELL_DEPTH: f64 = 0.3;
 
-/// The least depth in standard deviations of the rest of the series. A short series needs more,
+/// Minimum depth in standard deviations of the rest of the series. A short series needs more,
 /// because its deviation is uncertain: 5.6 for 10 values, 3.7 for 120.
 const SPELL_SPREAD: f64 = 3.5;
 const SPELL_SPREAD_SHORT: f64 = 21.0;

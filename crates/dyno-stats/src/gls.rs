@@ -173,8 +173,8 @@ impl Coefficient {
             high = high.max(off.abs() + t * part.scale);
             square += part.weight * (part.scale * part.scale + off * off);
         }
-        // Newton's steps on the logarithm of the chance, which is nearly straight. Bisection is the
-        // safeguard.
+        // Newton's steps on the logarithm of the probability, which is nearly straight, with
+        // bisection as a safeguard.
         let mut reach = (t * square.sqrt()).min(high);
         for _ in 0..60 {
             let (chance, fall) = self.beyond(about, reach);

@@ -22,10 +22,10 @@ pub fn bucket_value(index: usize) -> f64 {
 pub struct Modes {
     /// Width of the Gaussian that smooths the counts, in buckets.
     pub sigma_buckets: f64,
-    /// The least height of a peak above the higher of the two valleys that separate it from higher
+    /// Minimum height of a peak above the higher of the two valleys that separate it from higher
     /// peaks, in decades of the smoothed count.
     pub prominence_decades: f64,
-    /// The least smoothed count of a peak.
+    /// Minimum smoothed count of a peak.
     pub count_min: u64,
 }
 

@@ -15,7 +15,7 @@ pub struct Scalability {
 
 /// Rounding error around 0.
 const ROUNDING: f64 = 1e-15;
-/// The fewest points. A curve with three parameters passes through any three.
+/// Minimum number of points. A curve with three parameters passes through any three.
 pub const SCALABILITY_MIN: usize = 4;
 
 impl Scalability {

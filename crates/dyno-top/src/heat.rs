@@ -13,7 +13,7 @@ pub(crate) const BOUNDS_S: [f64; 11] = [
 ];
 /// Number of rows.
 pub(crate) const ROWS: usize = BOUNDS_S.len() + 1;
-/// The most columns kept: more than a wide terminal has.
+/// Maximum number of columns kept: more than a wide terminal has.
 const COLUMNS_MAX: usize = 512;
 
 /// Number of operations per row; the fastest row first.

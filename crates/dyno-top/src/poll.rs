@@ -17,7 +17,7 @@ use crate::heat;
 use crate::profile::{Ask, Latencies, Profile};
 use crate::source::{Answer, Source, Trouble};
 
-/// The most snapshots that wait to be shown; then the thread waits.
+/// Maximum number of snapshots that wait to be shown; then the thread waits.
 const WAITING_MAX: usize = 8;
 /// A question is repeated only after this multiple of its answer's duration, so that it takes at
 /// most a twentieth of the server's time.

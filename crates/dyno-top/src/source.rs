@@ -46,7 +46,7 @@ impl Trouble {
     }
 }
 
-/// A watched source. It is asked from a separate thread, and may block that.
+/// A watched source. A separate thread queries it, so it may block.
 pub trait Source: Send {
     /// Connects, or reconnects, and returns the profile.
     ///

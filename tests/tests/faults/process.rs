@@ -260,7 +260,10 @@ fn checks_that_the_output_file_is_writable_before_the_run() {
 #[test]
 fn reports_a_full_disk_for_the_temporary_database() {
     let output = shell("export TMPDIR=/no/such/folder", "run oltp_point_select").failure(1);
-    has(&output, &["cannot make a folder for a temporary database"]);
+    has(
+        &output,
+        &["cannot create a folder for a temporary database"],
+    );
     // A file size limit stands in for a full disk, which a test may not be able to create.
     let home = tempfile::tempdir().unwrap();
     let before = format!(

@@ -117,7 +117,7 @@ fn settings_that_a_killed_process_changed_are_restored() {
     assert!(!lab.path("dyno.db-undo").exists());
     let state = status(&lab, "online.toml").to_string();
     assert!(
-        state.contains("undone what an earlier trial changed"),
+        state.contains("undid the changes of an earlier trial"),
         "{state}"
     );
 }

@@ -27,7 +27,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
             "Usage: dyno agent --join URL --name NAME --key FILE [--ca FILE]\n\n\
              Run a share of a run's load: wait on a bus until a run names this agent, take part, \
              and exit.\n\
-             The exit status is 1 if the run failed or was called off.\n\
+             The exit status is 1 if the run failed or was cancelled.\n\
              `dyno run --agents local:N,ssh:HOST` starts agents without this command.\n\
              {}",
             help(AGENT, Grammar::Dyno)

@@ -46,7 +46,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         )),
         ["collect", words @ ..] => collected(&parsed, words),
         [other, ..] => Err(usage(format!(
-            "unknown action '{other}'; there are keys and collect"
+            "unknown action '{other}'; the actions are keys and collect"
         ))),
         [] => Err(usage("dyno fleet needs an action: keys or collect")),
     }

@@ -47,7 +47,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         [word] if word == "runs" => return super::runs::main(&parsed),
         [word, ..] => {
             return Err(settings::usage(format!(
-                "cannot list '{word}'; there are: workloads, runs"
+                "cannot list '{word}'; use workloads or runs"
             )));
         }
     }

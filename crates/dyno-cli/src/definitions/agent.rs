@@ -50,8 +50,8 @@ pub(super) const ON_AGENT_LOSS: Opt = opt(
     GENERATORS,
     "on-agent-loss",
     Some("POLICY"),
-    "When an agent is lost: fail ends the run; degrade goes on with the other agents and their own \
-     shares [fail]",
+    "When an agent is lost: fail ends the run; degrade continues with the other agents, which keep \
+     their own shares [fail]",
 );
 /// Whether to accept other builds.
 pub(super) const ALLOW_MIXED_VERSIONS: Opt = opt(

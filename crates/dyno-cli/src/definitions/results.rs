@@ -61,8 +61,7 @@ const BASE: Opt = opt(
     GROUP,
     "base",
     Some("LEVEL"),
-    "Level that ratios compare with, of the columns, or of the rows if there are no columns [the \
-     first]",
+    "Level of the columns (without columns, of the rows) that ratios compare with [the first]",
 );
 const FORMAT: Opt = opt(
     GROUP,
@@ -225,7 +224,7 @@ pub(crate) const REPORT: &[Opt] = &[
         GROUP,
         "title",
         Some("TEXT"),
-        "Title of the page [the workload and the server; of several runs the answer]",
+        "Title of the page [the workload and the server; for several runs the answer]",
     ),
     WHERE,
     ROWS,
@@ -402,7 +401,7 @@ pub(crate) const DOCTOR: &[Opt] = &[
         GROUP,
         "time",
         Some("TIME"),
-        "Watch for this long how much other work interrupts the host [3s]",
+        "Measure for this long how often other work interrupts the host [3s]",
     ),
     opt(
         GROUP,

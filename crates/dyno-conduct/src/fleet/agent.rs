@@ -194,7 +194,7 @@ fn not_completed(agent: &Agent) -> Option<String> {
     let is_own = agent.stage() == Stage::Failed || called_off.is_none();
     match is_own && !why.is_empty() {
         true => Some(format!("the run failed: {why}")),
-        false => called_off.map(|why| format!("the run was called off: {why}")),
+        false => called_off.map(|why| format!("the run was cancelled: {why}")),
     }
 }
 

@@ -143,7 +143,7 @@ impl Bundle {
         let mut bundle = Self::read(text)?;
         let name = scratch::name(wall_time().as_nanos());
         let folder = Scratch::make(&std::env::temp_dir(), &name)
-            .context("cannot make a folder for the plan")?;
+            .context("cannot create a folder for the plan")?;
         // A script may be confidential.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         for (name, text) in &bundle.files {

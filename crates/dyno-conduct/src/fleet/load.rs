@@ -208,7 +208,7 @@ pub(super) fn start(orders: Orders, part: AgentLoad, conditions: Conditions) -> 
                 }
             }
         })
-        .context("cannot start the thread that makes the load")?;
+        .context("cannot start the thread that generates the load")?;
     Ok(Load { thread, stop })
 }
 

@@ -51,7 +51,7 @@ impl Capture {
             return Ok(None);
         }
         std::fs::create_dir_all(places.out)
-            .with_context(|| format!("cannot make {}", places.out.display()))?;
+            .with_context(|| format!("cannot create {}", places.out.display()))?;
         let words = |text: &str| {
             text.replace("{out}", &places.out.display().to_string())
                 .replace("{port}", &places.port.to_string())
@@ -131,7 +131,7 @@ fn path_of(name: &str, places: &Places<'_>) -> Result<PathBuf> {
     };
     let url = places
         .url
-        .ok_or_else(|| anyhow!("{name}: no server runs that names a file"))?;
+        .ok_or_else(|| anyhow!("{name}: no running server names a file"))?;
     let named = Online::connect(url)?.value(&format!("SELECT @@GLOBAL.{variable}"))?;
     let named = named.ok_or_else(|| anyhow!("the server has no file {name}"))?;
     Ok(places.data.join(named))

@@ -125,10 +125,10 @@ impl<'a, C: Caller> Site<'a, C> {
         if change > Change::Reconnect || is_other {
             self.settle(cell)?;
         }
-        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
+        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server is up"))?;
         let by_tcp = || -> Result<String> {
             let server = self.images.get(&up.image);
-            let server = server.ok_or_else(|| anyhow!("no server runs"))?;
+            let server = server.ok_or_else(|| anyhow!("no server is up"))?;
             Ok(server.url(true)?)
         };
         Ok(Some(match cell.effective.path.as_deref() {
@@ -256,7 +256,7 @@ impl<'a, C: Caller> Site<'a, C> {
     fn make_ready_at(&mut self, url: &str, cell: &Cell, change: Change) -> Result<()> {
         self.undo()?;
         if let Some(undone) = kept::undo(&self.results, url)? {
-            self.note_done(&format!("undone what an earlier trial changed: {undone}"));
+            self.note_done(&format!("undid the changes of an earlier trial: {undone}"));
         }
         let made = self.lab.experiment.image_of(cell);
         let prepare = line::prepare(&made, Some(url), &self.lab.base);
@@ -317,7 +317,8 @@ impl<'a, C: Caller> Site<'a, C> {
             kept::keep(&self.results, &url, undo)?;
         }
         let undo = online.set(&set)?;
-        // Noted at once: the rest may fail. Another level restarts the server where that undoes it.
+        // Note this at once, because the rest may fail. If a restart undoes it, the next level
+        // restarts the server.
         self.note_undo(&url, undo);
         self.note_undo(&url, own);
         for sql in &effective.sql {

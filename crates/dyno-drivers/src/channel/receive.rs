@@ -13,8 +13,9 @@ use zeroize::Zeroize as _;
 use super::protocol::{Next, Protocol};
 use super::{Channel, State, raw};
 
-/// The most bytes that a server may send before the login is complete, and between operations. It
-/// is many times what any server needs (certificates, notices, settings) and still small.
+/// Maximum number of bytes that a server may send before the login is complete, and between
+/// operations. It is many times what any server needs (certificates, notices, settings) and still
+/// small.
 const UNASKED_BYTES_MAX: u64 = 256 * 1024;
 
 impl<P: Protocol> Channel<P> {

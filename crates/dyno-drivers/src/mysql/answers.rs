@@ -12,10 +12,10 @@ use super::wire::{
 };
 use crate::channel::Next;
 
-/// The most columns a result can have; MySQL allows 4,096.
+/// Maximum number of columns a result can have; MySQL allows 4,096.
 const COLUMNS_MAX: u64 = 0xFFFF;
 
-/// The most packets of a row, because a server permits rows of 1 GiB.
+/// Maximum number of packets of a row, because a server permits rows of 1 GiB.
 const ROW_PACKETS_MAX: u8 = 65;
 
 /// How to continue.

@@ -113,7 +113,7 @@ enum Stage {
     Authentication,
 }
 
-/// The most messages that a server may send in an authentication. No known plugin needs as many.
+/// Maximum number of messages from the server in an authentication. No known plugin needs as many.
 const ROUNDS_MAX: u32 = 16;
 const COLLATION_UTF8MB4_GENERAL_CI: u8 = 45;
 const COLLATION_UTF8MB4_0900_AI_CI: u8 = 255;

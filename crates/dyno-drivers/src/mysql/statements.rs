@@ -29,7 +29,7 @@ struct Slot {
     kinds: u64,
 }
 
-/// The most parameters whose kinds fit into a slot; with more, the kinds are always sent.
+/// Maximum number of parameters whose kinds fit into a slot; with more, the kinds are always sent.
 const KINDS_MAX: usize = 31;
 
 impl Statements {

@@ -26,7 +26,7 @@ use crate::tls::TlsSetup;
 /// any load of the machine delays it. Socket pairs need no timeout.
 const PATIENCE_MS: i32 = 60_000;
 
-/// The timeout after a corrupted byte, when both sides may wait for ever.
+/// The timeout after a corrupted byte, when both sides may wait forever.
 const CORRUPTED_PATIENCE_MS: i32 = 20;
 
 /// The size in bytes of a request that no socket takes in one write.

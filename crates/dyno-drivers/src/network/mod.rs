@@ -26,7 +26,7 @@ use tls::Tls;
 /// The number of answered operations that complete a seed.
 const OPERATIONS: u64 = 6;
 
-/// The most faulty connections of a seed; later ones work.
+/// Maximum number of faulty connections of a seed; later ones work.
 const FAULTS_MAX: u32 = 3;
 
 /// The number of failures after which a test stops.

@@ -4,7 +4,7 @@ use dyno_core::db::{Outcome, OutcomeKind, PipedResult, Row};
 
 use super::wire::{self, MESSAGE_LEN_MAX, Malformed, Reader};
 
-/// The most buffer memory that a connection keeps between large results: enough for a hundred rows
+/// Maximum buffer memory that a connection keeps between large results: enough for a hundred rows
 /// of a sysbench table, and little even on ten thousand connections.
 const KEPT_LEN_MAX: usize = 16 * 1024;
 
@@ -15,8 +15,8 @@ const SMALL_IN_TURN_MAX: u8 = 200;
 /// A buffer of at least this size is freed with its result.
 const FREED_LEN_MIN: usize = 1024 * 1024;
 
-/// The most results of one request: a result takes three times the memory of its message, which
-/// `max_answer` limits.
+/// Maximum number of results of one request: a result takes three times the memory of its message,
+/// which `max_answer` limits.
 const RESULTS_MAX: usize = 100_000;
 
 /// The rows of all results of a request, and where each result ends.

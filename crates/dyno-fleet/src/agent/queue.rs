@@ -7,12 +7,12 @@ use dyno_core::clock::Nanos;
 
 use crate::names::Subject;
 
-/// The most messages in the queue: five minutes at one per second.
+/// Maximum number of messages in the queue: five minutes at one per second.
 pub const QUEUE_RECORDS_MAX: usize = 300;
 /// The largest size of the queue in bytes.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
-/// The most messages on their way to the bus.
+/// Maximum number of messages on their way to the bus.
 const WINDOW: usize = 32;
 /// A message that is not confirmed is sent again after this time. The bus ignores duplicates.
 const AGAIN_NS: Nanos = 2_000_000_000;

@@ -10,14 +10,15 @@ use crate::message::{End, Stage};
 const LAUNCHER_GONE_NS: Nanos = 3_000_000_000;
 
 impl Agent {
-    /// The launcher has let go of the agent, and has most likely ended. If orders still arrive, the
-    /// agent goes on.
+    /// The launcher has closed the agent's input, and has most likely ended. If orders still
+    /// arrive, the agent continues.
     pub fn launcher_gone(&mut self) {
         self.launcher_gone = true;
     }
 
     /// While the process was suspended it could not receive anything, so this time does not count
-    /// as the coordinator's silence. The coordinator gets half of the timeout to be heard again.
+    /// as the coordinator's silence. The coordinator gets half of the timeout to make contact
+    /// again.
     pub(super) fn notice_pause(&mut self, now: Nanos) {
         if now.saturating_sub(self.ticked_at) > self.orphan_ns / 2 {
             let half = now.saturating_sub(self.orphan_ns / 2);

@@ -234,7 +234,7 @@ fn a_start_is_armed_called_off_and_armed_again() {
     agent.receive(arm(7, 4, BEGIN + 3 * SECOND), BEGIN);
     agent.tick(BEGIN + 3 * SECOND);
     assert_eq!(agent.stage(), Stage::Running);
-    // It cannot be called off any more; the pulse shows the coordinator that it is running.
+    // The start can no longer be cancelled; the pulse shows the coordinator that the load runs.
     agent.receive(order(8, Task::Hold), BEGIN + 3 * SECOND);
     let pulse = pulses(&mut agent).pop().unwrap();
     assert_eq!((pulse.stage, pulse.attempt), (Stage::Running, 4));

@@ -289,7 +289,7 @@ impl Worker {
             let consumer = self.consumer(&client).await?;
             tokio::spawn(read_records(consumer, self.forward.clone()));
         }
-        // Make sure that the subscriptions are active before anyone is asked to write.
+        // Make sure that the subscriptions are active before asking anyone to write.
         let _ = timeout(CONNECT_LIMIT, client.flush()).await;
         Ok(client)
     }

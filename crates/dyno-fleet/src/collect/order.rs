@@ -22,7 +22,7 @@ pub(super) struct Order {
     /// How many parts of it there are so far.
     parts: u32,
     last: Option<Span>,
-    /// How far the first interval is from the time that its number gives.
+    /// How far the first interval is from the time that its number implies.
     offset_ns: i128,
     /// How far the wall clock is from the times of intervals, in nanoseconds. 0 if unknown.
     civil_ns: Option<i128>,
@@ -109,7 +109,7 @@ impl Order {
         Ok(())
     }
 
-    /// Checks that an interval is at the time that its number gives.
+    /// Checks that an interval is at the time that its number implies.
     fn placed(&mut self, record: &Record, axis: Axis) -> Result<(), String> {
         let interval = &record.interval;
         let (seq, start, end) = (record.seq, interval.start, interval.end);

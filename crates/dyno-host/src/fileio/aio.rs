@@ -175,7 +175,7 @@ impl Queue for Aio {
         let before = done.len();
         loop {
             self.submit_pending()?;
-            // Requests that the kernel had no room for mean that others are under way.
+            // Requests that the kernel had no room for mean that others are in flight.
             let waits = wait || !self.pending.is_empty();
             self.reap(usize::from(waits), done)?;
             if self.pending.is_empty() && (!wait || done.len() > before) {
@@ -195,7 +195,7 @@ impl Queue for Aio {
 
 impl Drop for Aio {
     fn drop(&mut self) {
-        // SAFETY: this owns the context, and nothing is under way in it.
+        // SAFETY: this owns the context, and it has no requests in flight.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

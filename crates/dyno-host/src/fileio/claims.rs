@@ -10,7 +10,7 @@ pub(crate) struct Claims {
     marks: Vec<AtomicBool>,
 }
 
-/// Marks per request that may be under way.
+/// Marks per request that may be in flight.
 const MARKS_EACH: u64 = 64;
 
 impl Claims {

@@ -204,7 +204,7 @@ pub struct FileIo {
     pub mode: Option<Mode>,
     /// The interface to the kernel.
     pub engine: Engine,
-    /// Requests of a session under way at a time, with asynchronous engines.
+    /// Requests of a session in flight at a time, with asynchronous engines.
     pub depth: u32,
     /// Flags for opening files.
     pub flags: Vec<Flag>,
@@ -216,7 +216,7 @@ pub struct FileIo {
     pub fsync_end: bool,
     /// Use `fdatasync` instead of `fsync`.
     pub data_only: bool,
-    /// The most blocks per sequential request; 0 and 1 mean one.
+    /// Maximum number of blocks per sequential request; 0 and 1 mean one.
     pub merged: u64,
     /// Reads per write in mixed mode.
     pub ratio: f64,
@@ -314,7 +314,7 @@ impl FileIo {
             .ok_or_else(|| "Missing required argument: --file-test-mode".to_owned())
     }
 
-    /// The most requests that a session has under way at a time.
+    /// Maximum number of requests that a session has in flight at a time.
     pub(crate) fn depth_used(&self) -> u32 {
         match self.engine {
             Engine::Sync | Engine::Mmap => 1,

@@ -17,7 +17,7 @@ use super::queue::{Ask, Done, Queue};
 use super::requests::{Kind, Request, Requests};
 use crate::program::Work;
 
-/// After this many busy blocks, wait for requests under way.
+/// After this many busy blocks, wait for requests in flight.
 const DRAWS_MAX: u32 = 1000;
 
 /// The number of completions processed before new requests are submitted, so that the device does
@@ -50,7 +50,7 @@ pub(super) struct Queued<Q: Queue> {
 #[derive(Clone, Copy)]
 struct Slot {
     request: Request,
-    /// The request under way, or the flush that follows it.
+    /// The request in flight, or the flush that follows it.
     doing: Kind,
     event: Detached,
     /// Bytes moved so far.

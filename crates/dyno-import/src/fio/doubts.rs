@@ -48,7 +48,7 @@ enum Place {
 #[derive(Clone, Debug)]
 pub(super) struct Doubt {
     place: Place,
-    /// Whether it is a contradiction; else a figure is missing without which others are not read.
+    /// Whether it is a contradiction; if not, a figure is missing that others need.
     pub(super) contradicts: bool,
     pub(super) leaves: Leaves,
     pub(super) text: String,

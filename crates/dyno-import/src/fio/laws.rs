@@ -221,8 +221,8 @@ fn sums(own: &Direction) -> Option<Broken> {
     })
 }
 
-/// Checks the extremes of the rate. Its mean may be beyond them: with group_reporting it is a sum
-/// over jobs, and they are not.
+/// Checks the extremes of the rate. The mean may be beyond them: with group_reporting the mean is a
+/// sum over jobs, and the extremes are not.
 fn extremes(own: &Direction) -> Option<Broken> {
     let (least, most) = (own.iops_min?, own.iops_max?);
     (least > most).then(|| {

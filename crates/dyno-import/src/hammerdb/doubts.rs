@@ -176,8 +176,8 @@ pub(super) fn contradictions(
     all
 }
 
-/// Checks the number of working users against those that said that they run, if none of the latter
-/// is missing: the first one measures.
+/// Checks the number of working users against those that reported running, if no report is missing:
+/// the first user measures.
 fn running(draft: &Draft) -> Option<String> {
     let users = draft.users?;
     let all = draft.running.len();

@@ -37,7 +37,7 @@ pub(super) struct Draft {
     pub(super) line: usize,
     pub(super) version: Option<String>,
     pub(super) users: Option<u32>,
-    /// The virtual users that said that they run, the measuring one included.
+    /// The virtual users that reported running, including the one that measures.
     pub(super) running: BTreeSet<String>,
     /// The virtual user that only measures.
     pub(super) monitor: Option<String>,

@@ -100,7 +100,7 @@ impl Procedure {
             self.leave_out_times();
             return Some(text);
         }
-        // The percentiles of several users need not be those of all their times.
+        // Percentiles of several users may differ from those of all their times.
         if let Some(law) = self.spread().disorder().first() {
             let text = times(&law.text);
             self.leave_out_times();
@@ -307,7 +307,7 @@ impl Reader {
             }
         }
         if wrong && profile.procedures.len() > 1 {
-            said.push("all procedures are skipped: the others are not the whole".to_owned());
+            said.push("all procedures are skipped: the rest is incomplete".to_owned());
         }
         if let Some(why) = profile.overrun(active).filter(|_| !wrong) {
             said.push(format!("all procedures are skipped: {why}"));
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!((found.procedures.len(), found.said.len()), (2, 0));
         let found = read(&text("9000.000", 4000));
         assert_eq!(found.procedures, []);
-        assert!(found.said[1].contains("the others are not the whole"));
+        assert!(found.said[1].contains("the rest is incomplete"));
         let found = read(&text("6000.000", 400));
         assert_eq!(found.procedures, []);
         assert!(found.said[0].contains("took 6 s, but the virtual users had 1 s"));

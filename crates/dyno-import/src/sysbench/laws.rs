@@ -152,7 +152,7 @@ pub(crate) fn leave_out(draft: &mut Draft, broken: &[Broken]) {
             Figure::Named(name) => report.figures.retain(|own| own.0 != *name),
         }
     }
-    // Without the mean, the sum would make one that is not printed.
+    // Without the mean, the sum would imply a mean that is not printed.
     if broken.iter().any(|law| law.figures.contains(&MEAN)) {
         report.sum_ms = None;
     }

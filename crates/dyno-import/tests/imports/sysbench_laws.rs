@@ -251,8 +251,8 @@ fn statements_that_are_not_the_sum_of_their_kinds_are_left_out() {
     let first = line(2);
     let wrong = first.replace("qps: 2000.00", "qps: 9000.00");
     let (imported, warnings) = log(&run_at(TIMES).replace(&first, &wrong));
-    let expected = "9000.00 queries/s, but reads, writes and other statements make 2000.00: the \
-                    queries are left out";
+    let expected = "9000.00 queries/s, but reads, writes and other statements add up to 2000.00: \
+                    the queries are left out";
     assert_has(&warnings, expected);
     let first = &imported.runs[0].intervals[0];
     assert_eq!(first.printed.unwrap().queries_per_s, Some(2000.0));

@@ -54,11 +54,11 @@ fn logs_given_to_the_wrong_tool_are_named() {
         for (text, expected) in [
             (
                 mpstat,
-                "it looks like a log of mpstat, which is read beside a benchmark's log",
+                "it looks like a log of mpstat, which is read together with a benchmark's log",
             ),
             (
                 sadf.as_str(),
-                "it looks like a log of sar, which is read beside a benchmark's log (--sar)",
+                "it looks like a log of sar, which is read together with a benchmark's log (--sar)",
             ),
             (pidstat, "it looks like a log of pidstat, which is not read"),
             ("{\"Benchmark Type\": \"tpcc\"}\n", ""),

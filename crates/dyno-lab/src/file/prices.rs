@@ -192,7 +192,7 @@ fn mistake(price: &Price) -> Option<String> {
         return Some("it has no price".to_owned());
     }
     if known.any(|value| !(value.is_finite() && *value >= 0.0)) {
-        return Some("a price must be a number from 0".to_owned());
+        return Some("a price must be 0 or more".to_owned());
     }
     let half = |count: Option<f64>, each: Option<f64>| count.is_some() != each.is_some();
     if half(price.gb, price.per_gb_month) {
@@ -282,7 +282,7 @@ mod tests {
             ),
             (
                 "date = 2017-09-01\nlarge = { monthly = -1 }\nio = { monthly = 1 }",
-                "a number from 0",
+                "must be 0 or more",
             ),
             (
                 "date = 2017-09-01\nnode = 3\nlarge = { monthly = 1 }\nio = { monthly = 1 }",

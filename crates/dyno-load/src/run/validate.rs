@@ -41,10 +41,10 @@ pub(super) fn validate(config: &RunConfig) -> Result<(), LoadError> {
         .map(|role| u64::from(role.sessions))
         .sum();
     if !drive.roles.is_empty() && cast != u64::from(drive.sessions) {
-        return refuse("the roles' sessions are not as many as the run's");
+        return refuse("the roles do not have as many sessions as the run");
     }
     if !drive.roles.is_empty() && drive.roles.iter().all(|role| role.background) {
-        return refuse("a run needs a role in the foreground: what would its events be?");
+        return refuse("a run needs at least one role in the foreground");
     }
     scheduled(drive)?;
     let rates = drive.roles.iter().filter_map(|role| role.pace);
@@ -71,7 +71,7 @@ fn scheduled(drive: &Drive) -> Result<(), LoadError> {
     schedule.validate().map_err(LoadError::Config)?;
     let time_s = drive.time.map(|time| time.as_secs_f64());
     if time_s.is_none_or(|time_s| (time_s - schedule.seconds()).abs() > 1e-6) {
-        return refuse("a schedule's parts must be as long together as the run");
+        return refuse("a schedule's parts must add up to the length of the run");
     }
     match schedule.of {
         Scheduled::Rate if drive.open_loop.is_none() => {

@@ -13,7 +13,7 @@ pub(super) enum Rows {
     None,
     /// The text and the parameters choose them: the same text and parameters give the same rows.
     ByText,
-    /// A function, a variable, or what other statements have left chooses them: the same text may
+    /// A function, a variable, or the result of other statements chooses them: the same text may
     /// give other rows each time.
     Drawn,
 }

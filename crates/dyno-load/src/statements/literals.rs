@@ -77,7 +77,7 @@ fn with_rest_of_list(sql: &[u8]) -> Option<Vec<u8>> {
 /// A normal form in which the shapes of a run and the digests of a server can be compared. `None`
 /// if too much may have been cut off.
 pub fn comparable(text: &str, literals: Literals) -> Option<String> {
-    // By default, MySQL keeps a number of tokens that cuts off some texts of a kilobyte.
+    // MySQL's default limit on tokens cuts off some texts of a kilobyte.
     const CUT_FROM: usize = 900;
     if text.len() >= CUT_FROM || text.ends_with("...") {
         return None;

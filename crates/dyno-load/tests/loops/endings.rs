@@ -327,5 +327,5 @@ fn a_program_that_cannot_be_made_or_breaks_down_is_reported() {
     let LoadError::Start(why) = broken.unwrap_err() else {
         panic!("expected a breakdown");
     };
-    assert!(why.ends_with("broke down: a bug"), "{why}");
+    assert!(why.ends_with("crashed: a bug"), "{why}");
 }

@@ -14,9 +14,9 @@ use crate::process::{own_ports, ports_of};
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
 
-/// The fewest samples between reads of the list.
+/// Minimum number of samples between reads of the list.
 const SEVERAL: u64 = 3;
-/// For each multiple of this duration that a read takes, it waits one more sample.
+/// The wait grows by one sample for each multiple of this duration that a read takes.
 const LOOK_NS: u64 = 20_000_000;
 /// Maximum number of samples between reads.
 const SELDOM: u64 = 5;

@@ -17,12 +17,12 @@ use crate::process::Claim;
 use crate::sink::{Gauge, SampleBuffer};
 use crate::text::{fraction, whole};
 
-/// The fewest samples between queries of sizes and sums over all tables, for servers that answer
-/// fast.
+/// Minimum number of samples between queries of sizes and sums over all tables, for servers that
+/// answer fast.
 const SLOW_MIN: u64 = 2;
 /// Maximum number of samples between those queries.
 const SLOW_MAX: u64 = 10;
-/// For each multiple of this duration that an answer takes, it waits one more sample.
+/// The wait grows by one sample for each multiple of this duration that an answer takes.
 const SLOW_NS: u64 = 3_000_000;
 const SETTINGS: &str = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
 const NEEDS_MONITOR: &str = "GRANT pg_monitor TO the user of the target";
@@ -318,8 +318,8 @@ fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError>
     Ok(places)
 }
 
-/// Waits until the run's sessions have ended on the server, which takes it a few milliseconds and
-/// completes their statistics. Others with the same name may stay, so there is a timeout.
+/// Waits until the server has ended the run's sessions, which takes a few milliseconds and
+/// completes their statistics. Other sessions with the same name may stay, so there is a timeout.
 fn await_sessions(asking: &mut Asking<'_>) -> Result<(), DbError> {
     const ATTEMPTS: u32 = 25;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);

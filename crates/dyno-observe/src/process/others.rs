@@ -38,7 +38,7 @@ const CORES_MIN: f64 = 0.01;
 /// With more processes than this, the others are not identified.
 const PROCESSES_MAX: usize = 50_000;
 
-/// The others' share of the host's CPUs from which on they are identified by name.
+/// If other processes use at least this share of the host's CPUs, they are identified by name.
 const LOOKED_AT: f64 = 0.05;
 /// Maximum number of ended processes whose names are kept.
 const KEPT_MAX: usize = 1_000;
@@ -51,7 +51,7 @@ pub(crate) struct Others {
     at: Nanos,
     /// Ticks at the start.
     ticks: HashMap<Key, f64>,
-    /// Names and ticks when last seen, recorded while the others use much.
+    /// Names and ticks when last seen, recorded while other processes use much CPU time.
     seen: HashMap<Key, (String, f64)>,
 }
 

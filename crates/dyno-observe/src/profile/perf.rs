@@ -159,8 +159,8 @@ impl Recorder {
         }
     }
 
-    /// Turns its recording into stacks. Whatever is not read within `patience` is left out; the
-    /// second value is then true.
+    /// Turns its recording into stacks. Leaves out what was not read within `patience`; the second
+    /// value is then true.
     ///
     /// # Errors
     /// The program cannot be started, or reports an error.
@@ -267,8 +267,8 @@ impl Drop for Recorder {
     }
 }
 
-/// One of perf's commands, in a separate session, so that Ctrl-C does not reach it, with an
-/// environment that cannot change what it does, and ended with the thread that starts it.
+/// One of perf's commands. It runs in a separate session, so that Ctrl-C does not reach it, with a
+/// clean environment, and ends with the thread that starts it.
 fn perf(program: &str, subcommand: &str) -> Command {
     let mut command = Command::new(program);
     command.arg(subcommand).env_clear().envs([

@@ -14,7 +14,7 @@ use crate::error::{Problem, ResultsError};
 use crate::open::Results;
 use crate::process::Process;
 
-/// The most names in the error about an ambiguous one.
+/// Maximum number of names in the error about an ambiguous one.
 const NAMES_SHOWN_MAX: usize = 5;
 
 /// The stage of a run, as other processes see it.

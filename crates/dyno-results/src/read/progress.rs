@@ -12,8 +12,8 @@ use crate::error::ResultsError;
 use crate::open::Results;
 use crate::process::Process;
 
-/// The most intervals, spans per operation, and events per call. If there are more, the latest ones
-/// are read.
+/// Maximum number of intervals, spans per operation, and events per call. If there are more, the
+/// latest ones are read.
 const LATEST_MAX: i64 = 600;
 /// The first call reads samples this many seconds back.
 const SAMPLES_S: f64 = 60.0;

@@ -24,8 +24,8 @@ use crate::write::{Ending, Record, RunWriter, SeriesId};
 /// The name of the thread.
 const THREAD_NAME: &str = "dyno-results";
 
-/// The most records that may wait for the writing thread. Any more are dropped and counted, because
-/// the measuring threads must not wait.
+/// Maximum number of records that may wait for the writing thread. Any more are dropped and
+/// counted, because the measuring threads must not wait.
 pub const QUEUE_MAX: usize = 1024;
 
 /// How long records may stay unwritten while no interval ends, for example during a warm-up.

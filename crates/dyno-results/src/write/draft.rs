@@ -9,7 +9,8 @@ use super::spans::Spans;
 use super::{Record, SeriesId};
 use crate::codec::Measured;
 
-/// The most rows to keep while the file cannot be written to. Any more are dropped and counted.
+/// Maximum number of rows to keep while the file cannot be written to. Any more are dropped and
+/// counted.
 pub const PENDING_MAX: usize = 200_000;
 
 /// The rows of a run that wait to be written. A row that is written twice replaces itself, so a

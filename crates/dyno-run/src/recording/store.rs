@@ -23,8 +23,8 @@ pub(super) const EVENT: &str = "event";
 const NOT_BEGUN: &str = "the run did not start because it cannot be recorded; choose another file \
                          with --results FILE, or keep no record with --results none";
 
-/// The most points of a series in memory: two hours of seconds. In a longer run, points are merged
-/// in pairs.
+/// Maximum number of points of a series in memory: two hours of seconds. In a longer run, points
+/// are merged in pairs.
 const POINTS_MAX: usize = 7_200;
 
 /// Checks that the run could be recorded in the file, which is created if it is missing.

@@ -119,7 +119,7 @@ impl Limits {
         let there = std::thread::available_parallelism().map_or(CPUS_MAX, |n| n.get() as f64);
         if let Some(cpus) = self.cpus.filter(|cpus| *cpus > there) {
             return usage(format!(
-                "{cpus} processors are no limit on this host: it has only {there}"
+                "{cpus} processors are not a limit on this host: it has only {there}"
             ));
         }
         let counts = [

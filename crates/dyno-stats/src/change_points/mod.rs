@@ -41,7 +41,7 @@ pub enum Exchange {
 /// Options of the search for change points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoints {
-    /// The fewest values between two change points, before the first, and after the last.
+    /// Minimum number of values between two change points, before the first, and after the last.
     pub min_segment: usize,
     /// The chance of a false first change point, in (0, 1).
     pub significance: f64,

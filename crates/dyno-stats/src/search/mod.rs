@@ -94,7 +94,7 @@ pub enum Outcome {
         /// The share of the offered events that were not answered correctly and in time: late ones,
         /// errors, events that never began, and events unfinished at the end. 0 to 1.
         loss_ratio: f64,
-        /// How long it was meant to last. It did so, up to the accuracy of a clock.
+        /// The planned length. The trial lasted that long, up to the accuracy of a clock.
         duration: Duration,
         /// Whether all promises other than the goal's loss ratio were kept; true without others.
         kept: bool,

@@ -40,9 +40,9 @@ pub struct SearchSummary {
 pub enum Ending {
     /// The bounds are within a width. Only this ending determines the server's limit.
     Bounded,
-    /// The greatest load kept the promise, so the search reached the load generator's ceiling.
+    /// The largest load kept the promise, so the search reached the load generator's ceiling.
     Ceiling,
-    /// The least load broke the promise.
+    /// The smallest load broke the promise.
     Floor,
     /// Too many loads, each below the one before, were not confirmed, or the smallest one was not.
     Unconfirmed,
@@ -81,7 +81,7 @@ pub struct Tried {
     /// Confirming trials that broke it.
     pub broken: usize,
     /// The goodput, in the unit of the load, see [`SearchSummary::goodput`]. `None` if there was no
-    /// long trial, and 0 if there are too little data.
+    /// long trial, and 0 if there is too little data.
     pub goodput: Option<f64>,
 }
 

@@ -19,9 +19,9 @@ use crate::state::{Mode, State};
 
 /// A question that waits for longer is reported.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most lines of a screen's notes.
+/// Maximum number of lines of a screen's notes.
 const NOTE_LINES_MAX: u16 = 3;
-/// The least lines for the tables, next to figures and latencies.
+/// Minimum number of lines for the tables, next to figures and latencies.
 const TABLE_LINES_MIN: u16 = 6;
 
 /// The look, and data that the state does not have.

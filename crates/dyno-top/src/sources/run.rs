@@ -15,9 +15,9 @@ use crate::profile::Profile;
 use crate::source::{Answer, Source, Trouble};
 pub(crate) use screens::profile;
 
-/// The most intervals shown, the latest ones.
+/// Maximum number of intervals shown, the latest ones.
 const INTERVALS_MAX: usize = 600;
-/// The most events shown, the latest ones.
+/// Maximum number of events shown, the latest ones.
 const EVENTS_MAX: usize = 500;
 
 /// The questions, each for a table built from the file's content.

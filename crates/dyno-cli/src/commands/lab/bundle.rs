@@ -115,7 +115,7 @@ fn published(head: &ExperimentHead) -> ExperimentHead {
 fn database(results: &Results, head: &ExperimentHead) -> Result<(Vec<u8>, usize)> {
     let name = scratch::name(wall_time().as_nanos());
     let folder = Scratch::make(&std::env::temp_dir(), &name)
-        .context("cannot make a folder for a copy of the results")?;
+        .context("cannot create a folder for a copy of the results")?;
     // At first the copy contains all runs of the file.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
     let path = folder.path().join(RESULTS_FILE);

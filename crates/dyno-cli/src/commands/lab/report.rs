@@ -289,7 +289,7 @@ impl<'a> LabResult<'a> {
     }
 
     fn write_csv(&self, folder: &str) -> Result<()> {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {folder}"))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {folder}"))?;
         let mut sheets = self.sheets();
         if !self.claims.is_empty() {
             sheets.push(self.claims_sheet());

@@ -58,7 +58,7 @@ pub(super) fn list(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     let mut text = String::new();
     if servers.is_empty() && unmounted.is_empty() {
-        text += "no servers; `dyno server up KIND` makes one\n";
+        text += "no servers; `dyno server up KIND` creates one\n";
     }
     if !servers.is_empty() {
         text += &table(&servers)?;

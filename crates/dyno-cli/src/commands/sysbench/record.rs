@@ -99,7 +99,7 @@ fn line(summary: &RunSummary) -> String {
         against => format!(" ({})", against.join(", ")),
     };
     format!(
-        "dyno: run {} in {} is {}{why}; `dyno show {}` and `dyno report {}` tell more",
+        "dyno: run {} in {} is {}{why}; see `dyno show {}` and `dyno report {}`",
         kept.id,
         kept.file,
         verdict.word(),

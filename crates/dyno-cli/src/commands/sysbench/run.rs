@@ -222,8 +222,8 @@ fn gave_up(ready: &Ready, settings: &Settings, unfinished: u64) -> u8 {
         }
         None => {
             output::warning(&format!(
-                "{} after the time limit not all events had ended, as the server does not answer \
-                 or the script repeats them; ending without them",
+                "some events had not ended {} after the time limit: the server does not answer, or \
+                 the script repeats them; ending without them",
                 format_duration(ready.job.drive.grace)
             ));
             STATUS_FAILED

@@ -105,7 +105,7 @@ fn whole(
     }
     lost(&mut collection, base.as_ref());
     let head = collection.head().cloned();
-    let head = head.ok_or_else(|| anyhow!("there is no agent's file"))?;
+    let head = head.ok_or_else(|| anyhow!("no agent's file was found"))?;
     let plan = Bundle::plan_of(&head.assignment.plan)?;
     let (of, division) = (collection.agents(), collection.division().clone());
     let mut axis = axis(&plan.drive);

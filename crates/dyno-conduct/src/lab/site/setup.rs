@@ -54,7 +54,7 @@ impl<C: Caller> Site<'_, C> {
 
     /// The TCP URL with the proxy's port.
     pub(super) fn by_proxy(&self, url: &str) -> Result<String> {
-        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server runs"))?;
+        let up = self.up.as_ref().ok_or_else(|| anyhow!("no server is up"))?;
         let server = self.images.get(&up.image);
         let (server, proxy) = server
             .zip(up.proxy.as_ref())

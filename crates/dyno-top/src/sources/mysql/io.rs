@@ -62,7 +62,7 @@ pub(super) const IO: Screen = Screen {
             ],
             key: &["EVENT_NAME"],
             sort: 1,
-            empty: "the instruments of memory are off: see performance_schema.setup_instruments",
+            empty: "the memory instruments are off: see performance_schema.setup_instruments",
         },
     ],
 };
