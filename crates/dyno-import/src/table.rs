@@ -181,7 +181,7 @@ impl Shares {
     pub(crate) fn warning(&self) -> Option<(usize, String)> {
         let (rows, line, sum) = self.odd?;
         let text = format!(
-            "{} whose CPU shares do not make 100 % (the first makes {sum:.0} %): the columns may \
+            "{} whose CPU shares do not add up to 100 % (the first: {sum:.0} %): the columns may \
              be swapped or damaged, and these shares are left out",
             number_of(rows, "row")
         );
