@@ -35,7 +35,8 @@ log() { # SECONDS SEED: a log whose lines and totals agree
         printf "        other:                           %d\n", events * 2
         printf "        total:                           %d\n", events * 20
         printf "    transactions:                        %d (%.2f per sec.)\n", events, rate
-        printf "    queries:                             %d (%.2f per sec.)\n", events * 20, rate * 20
+        printf "    queries:                             %d (%.2f per sec.)\n", \
+            events * 20, rate * 20
         print "    ignored errors:                      0      (0.00 per sec.)"
         print "    reconnects:                          0      (0.00 per sec.)\n"
         printf "General statistics:\n    total time:                          %d.0002s\n", seconds
@@ -54,19 +55,18 @@ log() { # SECONDS SEED: a log whose lines and totals agree
 for n in $(seq 100); do log 300 "$n" >"$FOLDER/log-$n.txt"; done
 log 86400 0 >"$FOLDER/day.txt"
 
-cpu() { # OUTPUT COMMAND…: its CPU time in seconds
-    local TIMEFORMAT='%U %S' output=$1
-    shift
-    { time "$@" >"$output" 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
+cpu() { # COMMAND…: its CPU time in seconds
+    local TIMEFORMAT='%U %S'
+    { time "$@" >"$FOLDER/out" 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
 }
 
 one() { # NAME BINARY
     local results=$FOLDER/$1.db
     rm -f "$results"
-    cpu "$FOLDER/out" "$2" import --results "$results" sysbench "$FOLDER"/log-*.txt >"$FOLDER/$1.logs"
+    cpu "$2" import --results "$results" sysbench "$FOLDER"/log-*.txt >"$FOLDER/$1.logs"
     rm -f "$results"
-    cpu "$FOLDER/out" "$2" import --results "$results" sysbench "$FOLDER/day.txt" >"$FOLDER/$1.day"
-    cpu "$FOLDER/out" "$2" report 1 --results "$results" -o "$FOLDER/$1.html" >"$FOLDER/$1.report"
+    cpu "$2" import --results "$results" sysbench "$FOLDER/day.txt" >"$FOLDER/$1.day"
+    cpu "$2" report 1 --results "$results" -o "$FOLDER/$1.html" >"$FOLDER/$1.report"
     test -s "$FOLDER/$1.html" || { cat "$FOLDER/out" >&2; exit 1; }
 }
 
@@ -74,8 +74,10 @@ for round in $(seq "$ROUNDS"); do
     one earlier "$EARLIER"
     one new "$NEW"
     for what in logs day report; do
-        awk -v new="$(<"$FOLDER/new.$what")" -v earlier="$(<"$FOLDER/earlier.$what")" -v what=$what \
-            'BEGIN { printf "%s %.3f %.2f %.2f\n", what, new / earlier, earlier, new }'
+        new=$(<"$FOLDER/new.$what") earlier=$(<"$FOLDER/earlier.$what")
+        awk -v new="$new" -v earlier="$earlier" -v what=$what 'BEGIN {
+            printf "%s %.3f %.2f %.2f\n", what, new / earlier, earlier, new
+        }'
     done
 done | sort -k1,1 -k2,2n >"$FOLDER/ratios"
 for what in logs day report; do

@@ -162,6 +162,8 @@ impl Counts {
 pub enum Also {
     /// One count for the end of each connection, or for its first queries.
     Connections,
+    /// New blocks of tables and indexes, which nothing reads.
+    NewBlocks,
     /// The write-ahead log.
     Wal,
 }

@@ -32,6 +32,7 @@ mod generator;
 mod limits;
 mod machine;
 mod missing;
+mod pages_read;
 mod part;
 mod pivot;
 mod registry;

@@ -11,6 +11,7 @@ use dyno_core::record::{Event, EventKind, Fact, RunRecord, Series, SeriesKind, S
 use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
+use crate::pages_read;
 
 pub(crate) use dyno_analysis::bins::Bin;
 
@@ -23,6 +24,8 @@ pub(crate) struct View<'a> {
     pub(crate) length_s: f64,
     /// The measurement in whole bins of at least a second.
     pub(crate) bins: Vec<Bin>,
+    /// The corrected series of the pages that the server read.
+    pages_read: Option<Series>,
 }
 
 impl<'a> View<'a> {
@@ -33,7 +36,15 @@ impl<'a> View<'a> {
             context,
             length_s,
             bins: bins::of(run),
+            pages_read: pages_read::without_new_pages(run),
         }
+    }
+
+    /// A series with what its counter includes besides what its name says left out.
+    pub(crate) fn series(&self, name: &str) -> Option<&Series> {
+        let corrected = self.pages_read.as_ref();
+        let corrected = corrected.filter(|series| series.key.name == name);
+        corrected.or_else(|| self.run.series(name))
     }
 
     pub(crate) fn imported(&self) -> bool {
@@ -228,7 +239,7 @@ impl<'a> View<'a> {
     /// The finite points of a series within the measurement. A rate's value covers the time before
     /// it, so one at the very start belongs to the warm-up.
     pub(crate) fn points(&self, name: &str) -> Vec<(f64, f64)> {
-        match self.run.series(name) {
+        match self.series(name) {
             Some(series) => self.within(series),
             None if self.always_zero(name) => {
                 let seconds = 1..=self.length_s.min(SECONDS_MAX) as u32;
@@ -261,7 +272,7 @@ impl<'a> View<'a> {
     /// The mean of a series over the measurement: a rate's values are weighted by the time that
     /// they cover of it.
     pub(crate) fn mean(&self, name: &str) -> Option<f64> {
-        match self.run.series(name) {
+        match self.series(name) {
             Some(series) => self.mean_of(series),
             // A counter that never moved is recorded only by its name.
             None => self.always_zero(name).then_some(0.0),
@@ -316,7 +327,7 @@ impl<'a> View<'a> {
 
     /// The time of the measurement that each value of a rate covers, with the load meanwhile.
     pub(crate) fn spans(&self, name: &str) -> Option<Vec<Span>> {
-        let series = self.run.series(name)?;
+        let series = self.series(name)?;
         let mut before: Option<f64> = None;
         let mut spans = Vec::with_capacity(series.points.len());
         for &(at, value) in &series.points {
@@ -345,7 +356,7 @@ impl<'a> View<'a> {
 
     /// Whether a series covers only a part of the measurement.
     pub(crate) fn misses(&self, name: &str) -> bool {
-        let series = self.run.series(name);
+        let series = self.series(name);
         series.is_some_and(|series| self.integral(series).1 < 0.95 * self.length_s)
     }
 
@@ -353,7 +364,7 @@ impl<'a> View<'a> {
     /// half, except in very short measurements.
     pub(crate) fn covers_little(&self, name: &str) -> Option<f64> {
         const LENGTH_MIN_S: f64 = 5.0;
-        let covered = self.integral(self.run.series(name)?).1 / self.length_s;
+        let covered = self.integral(self.series(name)?).1 / self.length_s;
         (self.length_s >= LENGTH_MIN_S && covered < 0.5).then_some(covered)
     }
 

@@ -1,6 +1,6 @@
 //! The counters of PostgreSQL's views of statistics.
 
-use super::Also::{Connections, Wal};
+use super::Also::{Connections, NewBlocks, Wal};
 use super::Counts::{
     Block, Byte, Descent, Event, Lock, LogRecord, Operation, Row, Session, Sync, Transaction, Wait,
 };
@@ -63,6 +63,12 @@ pub(super) const COUNTERS: &[Counter] = &[
     .note("includes failed transactions that end with COMMIT"),
     count(names::DB_DATABASE_BLKS_READ, "pg_stat_database.blks_read")
         .counts(Block)
+        .also(&[NewBlocks])
+        .only(&[Span::before(Postgres, (16, 0))])
+        .note("not found in shared buffers, or new in a table or index that grows"),
+    count(names::DB_DATABASE_BLKS_READ, "pg_stat_database.blks_read")
+        .counts(Block)
+        .only(SINCE_16)
         .note("not found in shared buffers; may come from the kernel's page cache"),
     count(names::DB_DATABASE_BLKS_HIT, "pg_stat_database.blks_hit")
         .counts(Block)

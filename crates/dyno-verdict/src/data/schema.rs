@@ -64,7 +64,6 @@ mod tests {
     use dyno_core::record::RunRecord;
     use dyno_samples::{assert_has, fact};
 
-    use super::*;
     use crate::tests::expect;
 
     fn dropped(run: &mut RunRecord) {

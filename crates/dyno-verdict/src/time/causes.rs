@@ -189,7 +189,7 @@ impl Comparison<'_, '_> {
         found.extend(self.slow_cpus());
         found.extend(self.disks());
         for (name, least, factor, unit, cause, words) in SIGNS {
-            let Some(series) = self.view.run.series(name) else {
+            let Some(series) = self.view.series(name) else {
                 continue;
             };
             let known = found.iter().any(|one| one.words.starts_with(words));
