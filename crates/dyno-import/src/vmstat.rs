@@ -436,7 +436,10 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
     fn reports_shares_that_do_not_add_up() {
         let odd = LOG.replace("78 18  3", "78 18 33");
         let warning = parse(&odd).warnings[0].to_string();
-        assert!(warning.starts_with("vmstat.log:4: 1 rows"), "{warning}");
+        assert!(
+            warning.starts_with("vmstat.log:4: 1 row whose"),
+            "{warning}"
+        );
         assert!(warning.contains("130 %"), "{warning}");
     }
 

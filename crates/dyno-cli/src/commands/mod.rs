@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn the_readme_names_every_command_and_no_other() {
         let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
-        let list = readme.split_once("It is one binary:").unwrap().1;
+        let list = readme.split_once("Dyno is one binary:").unwrap().1;
         let list = list.split_once("\n\n").unwrap().0;
         for command in COMMANDS.iter().filter(|command| command.name != "help") {
             let name = format!("`{}`", command.name);

@@ -18,7 +18,7 @@ use crate::{Command, usage};
 ///
 /// # Errors
 /// A run fails, the user ends it, or the search has no answer: the load generator was the limit,
-/// even the lowest load broke the promise, or the votes were inconclusive.
+/// even the lowest load broke the promise, or the votes did not decide.
 pub(super) fn search<C: Caller>(
     caller: &C,
     (trial, options): (&Command, &C::Options),

@@ -53,8 +53,8 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
     {
         let connecting_ms = whole_ms - own_ms;
         let text = format!(
-            "the printed mean latency of {whole_ms:.3} ms includes {connecting_ms:.3} ms to \
-             connect for each transaction, which is excluded"
+            "the printed mean latency of {whole_ms:.3} ms includes connecting, on average \
+             {connecting_ms:.3} ms per transaction, which is excluded"
         );
         said.push((Some(output.line), text));
     }

@@ -293,7 +293,7 @@ fn statements_of_intervals_are_statements_of_the_run() {
     contradicts(
         &log,
         "the intervals' mean is 28294.31 queries/s, but their reads, writes and other statements \
-         make 8323.65",
+         add up to 8323.65",
     );
     // Their sum is right, and the last interval is not printed.
     let log = lines(|number, line| {

@@ -48,7 +48,7 @@ const BLOCKS_NEEDED_MAX: usize = 1_000;
 impl Ratio {
     /// Whether its interval contains 1 and reaches beyond 10 % on a side: it shows neither a
     /// difference nor its absence.
-    pub fn is_inconclusive(&self) -> bool {
+    pub fn is_undecided(&self) -> bool {
         const SMALL: (f64, f64) = (0.9, 1.1);
         self.bounds
             .is_some_and(|own| own.contains(1.0) && (own.low < SMALL.0 || own.high > SMALL.1))
@@ -269,13 +269,13 @@ mod tests {
     }
 
     #[test]
-    fn wide_intervals_are_inconclusive_and_need_more_blocks() {
+    fn wide_intervals_are_undecided_and_need_more_blocks() {
         let wide = ratio(3.05, 0.44, 20.9, 3);
-        assert!(wide.is_inconclusive());
+        assert!(wide.is_undecided());
         // It reaches 1.93 with 3 blocks, 1.24 with 4 and 0.96 with 5; its logarithm is 1.12.
         assert_eq!(wide.blocks_needed(), Some(2));
-        assert!(!ratio(1.01, 0.97, 1.05, 5).is_inconclusive());
-        assert!(!ratio(2.0, 1.5, 2.6, 5).is_inconclusive());
+        assert!(!ratio(1.01, 0.97, 1.05, 5).is_undecided());
+        assert!(!ratio(2.0, 1.5, 2.6, 5).is_undecided());
         // Almost no difference: no number of blocks shows one.
         assert_eq!(ratio(1.0, 0.5, 2.0, 4).blocks_needed(), None);
         assert!(

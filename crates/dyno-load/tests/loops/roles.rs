@@ -159,7 +159,7 @@ fn refuses_impossible_roles() {
         sessions: 3,
         ..drive(vec![role("a", 1, false, None)])
     };
-    assert!(refused(short).to_string().contains("as many as"));
+    assert!(refused(short).to_string().contains("as many sessions as"));
     let never = drive(vec![role("a", 1, false, pace(0.0, true, None))]);
     assert!(refused(never).to_string().contains("rate"));
 }

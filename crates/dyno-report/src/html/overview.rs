@@ -191,8 +191,7 @@ fn happened(view: &View<'_>) -> Markup {
             @for (n, (kind, event)) in view.events().enumerate() {
                 li {
                     b { "E" (n + 1) }
-                    (time::clock(event.at_s))
-                    @if let Some(until_s) = event.until_s { " to " (time::clock(until_s)) }
+                    (time::span(event.at_s, event.until_s))
                     " " (kind) ": " (Text(&event.text))
                 }
             }

@@ -90,7 +90,7 @@ fn answered(comparison: &Comparison) -> String {
         (true, false, _) if is_small(metric, low) => {
             format!("{new} against {base}: no difference in {what} is shown, {times}")
         }
-        (true, false, _) => format!("{new} against {base}: inconclusive, {times} the {what}"),
+        (true, false, _) => format!("{new} against {base}: undecided, {times} the {what}"),
         // Without variance there is no test of significance.
         (_, true, _) | (false, false, None) => format!("{new}: {times} the {what} of {base}"),
         (false, false, Some(p)) => format!(

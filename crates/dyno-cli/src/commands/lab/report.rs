@@ -413,14 +413,14 @@ fn effect(of: &Effect) -> Value {
 
 /// A sentence for an interval that is too wide to tell whether there is a difference, with the
 /// number of blocks that would narrow it.
-fn inconclusive(effect: &Effect, figure: &str) -> String {
+fn undecided(effect: &Effect, figure: &str) -> String {
     let needs = match effect.ratio.blocks_needed() {
         Some(1) => "needs about 1 more block".to_owned(),
         Some(more) => format!("needs about {more} more blocks"),
         None => "more blocks would hardly help".to_owned(),
     };
     format!(
-        "{}: inconclusive, {} times the {figure} of {} ({}), {needs}",
+        "{}: undecided, {} times the {figure} of {} ({}), {needs}",
         effect.what,
         effect.ratio.value_words(),
         effect.base,
@@ -459,7 +459,7 @@ fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String>
                  correcting for {} comparisons",
                 effects.len()
             ),
-            (false, false) if effect.ratio.is_inconclusive() => inconclusive(effect, figure),
+            (false, false) if effect.ratio.is_undecided() => undecided(effect, figure),
             (false, false) => format!(
                 "{what}: no significant difference from {base} ({ratio} times its {figure}; \
                  {bounds})"

@@ -154,7 +154,7 @@ fn a_chart_has_its_title_and_its_run() {
     let svg = charts.svg("over-time").unwrap();
     for text in [
         ">Throughput and p95 latency</text>",
-        ">oltp_read_write on MariaDB 10.11.6 · ",
+        ">oltp_read_write on MariaDB 10.11.6 – doubtful · ",
         ">throughput, per second</text>",
         ">latency</text>",
         ">time, min:s</text>",
