@@ -57,17 +57,17 @@ log 86400 0 >"$FOLDER/day.txt"
 
 cpu() { # COMMAND…: its CPU time in seconds
     local TIMEFORMAT='%U %S'
-    { time "$@" >"$FOLDER/out" 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
+    { time "$@" >"$FOLDER/out" 2>&1; } 2>"$FOLDER/time" || { cat "$FOLDER/out" >&2; return 1; }
+    awk '{ print $1 + $2 }' "$FOLDER/time"
 }
 
 one() { # NAME BINARY
     local results=$FOLDER/$1.db
-    rm -f "$results"
+    rm -f "$results" "$FOLDER/$1.html"
     cpu "$2" import --results "$results" sysbench "$FOLDER"/log-*.txt >"$FOLDER/$1.logs"
     rm -f "$results"
     cpu "$2" import --results "$results" sysbench "$FOLDER/day.txt" >"$FOLDER/$1.day"
     cpu "$2" report 1 --results "$results" -o "$FOLDER/$1.html" >"$FOLDER/$1.report"
-    test -s "$FOLDER/$1.html" || { cat "$FOLDER/out" >&2; exit 1; }
 }
 
 for round in $(seq "$ROUNDS"); do
