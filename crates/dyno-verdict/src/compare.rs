@@ -4,6 +4,7 @@ mod differences;
 mod estimate;
 mod judged;
 mod metrics;
+mod moved;
 mod refusal;
 mod settled;
 mod tables;
@@ -24,6 +25,7 @@ use crate::text;
 use crate::view::View;
 
 pub use dyno_core::reported::Better;
+pub use moved::DURING_RUN;
 pub use refusal::CompareError;
 pub use settled::leave_out_moved;
 

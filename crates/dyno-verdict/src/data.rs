@@ -12,6 +12,7 @@ mod statistics;
 mod tests;
 
 pub(crate) use misses::missed;
+pub(crate) use schema::changed as changed_tables;
 
 use dyno_core::catalogue::names;
 

@@ -1,7 +1,7 @@
 //! Comparisons of runs with a base.
 
 use dyno_core::finding::{Tally, verdict};
-use dyno_verdict::{Better, Comparison, Difference, Metric, Side};
+use dyno_verdict::{Better, Comparison, DURING_RUN, Difference, Metric, Side};
 
 use super::look::{Ink, Look, cut};
 use super::page::Page;
@@ -166,7 +166,9 @@ fn sides(comparison: &Comparison) -> (String, String) {
     );
     match (meant.as_slice(), servers, all.as_slice()) {
         ([], Some(servers), _) => (product(&servers.base), product(&servers.new)),
-        ([], None, [one]) => (joined(&base, &[one]), joined(&new, &[one])),
+        ([], None, [one]) if !one.what.starts_with(DURING_RUN) => {
+            (joined(&base, &[one]), joined(&new, &[one]))
+        }
         ([], None, _) => (names(&comparison.base), names(&comparison.new)),
         (meant, ..) => (joined(&base, meant), joined(&new, meant)),
     }
@@ -274,7 +276,12 @@ pub(crate) fn rank(what: &str) -> (usize, usize) {
         (_, Some(place)) => (3, place),
         (Some(_), None) => (5, 0),
         _ if WHAT_RAN.contains(&what) => (0, 0),
-        _ if what.starts_with("option ") || what.starts_with("table ") => (1, 0),
+        _ if ["option ", "table ", DURING_RUN]
+            .iter()
+            .any(|kind| what.starts_with(kind)) =>
+        {
+            (1, 0)
+        }
         _ if what.starts_with("host.") => (4, 0),
         _ if what.starts_with("server.") => (6, 0),
         _ => (2, 0),

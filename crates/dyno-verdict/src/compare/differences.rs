@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_core::catalogue::names;
 use dyno_core::plan::{Drive, LoadSchedule, OptionValue};
 
-use crate::compare::{CompareOptions, Difference, tables};
+use crate::compare::{CompareOptions, Difference, moved, tables};
 use crate::server::{Promise, decides, is_servers_own};
 use crate::text;
 use crate::view::View;
@@ -86,8 +86,9 @@ pub(super) fn differences(
     }
     found.extend(factors(base_views, new_views));
     one_dataset(&mut found, options);
-    let of_tables = tables::differences(base_views, new_views);
-    found.extend(of_tables.into_iter().map(|difference| Difference {
+    let of_tables = tables::differences(base_views, new_views).into_iter();
+    let others = of_tables.chain(moved::differences(base_views, new_views));
+    found.extend(others.map(|difference| Difference {
         intended: intended(&difference.what, options),
         ..difference
     }));

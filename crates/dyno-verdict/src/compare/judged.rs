@@ -4,7 +4,10 @@ use dyno_core::finding::{Finding, Outcome, Verdict};
 use dyno_core::record::RunState;
 
 use crate::check::CheckResult;
-use crate::compare::{Basis, CompareOptions, Comparison, Metric, MetricKind, RunLabel, Side};
+use crate::compare::tables::TABLE;
+use crate::compare::{
+    Basis, CompareOptions, Comparison, DURING_RUN, Metric, MetricKind, RunLabel, Side,
+};
 use crate::registry::COMPARISON;
 use crate::text;
 
@@ -29,8 +32,10 @@ pub(super) fn findings(comparison: &Comparison, options: &CompareOptions) -> Vec
 
 fn environments(comparison: &Comparison) -> CheckResult {
     let all = &comparison.differences;
-    let (intended, other): (Vec<_>, Vec<_>) =
+    let (intended, mut other): (Vec<_>, Vec<_>) =
         all.iter().partition(|difference| difference.intended);
+    // A dropped index explains more than any setting, and only the first few are named.
+    other.sort_by_key(|one| !is_of_data(&one.what));
     let named = |differences: &[&crate::compare::Difference]| -> Vec<String> {
         let one =
             |d: &&crate::compare::Difference| format!("{} ({} against {})", d.what, d.base, d.new);
@@ -90,6 +95,11 @@ fn environments(comparison: &Comparison) -> CheckResult {
     CheckResult::of(outcome, evidence, advice)
         .with("differences on purpose", intended.len() as f64, "count")
         .with("other differences", other.len() as f64, "count")
+}
+
+/// Whether a table differs, or something that changed during a run.
+fn is_of_data(what: &str) -> bool {
+    what.starts_with(TABLE) || what.starts_with(DURING_RUN)
 }
 
 /// Whether the command lines differ in this: an option, the load, the workload.

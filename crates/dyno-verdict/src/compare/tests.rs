@@ -2,6 +2,7 @@
 
 mod followers;
 mod logs;
+mod moved;
 mod open_loops;
 mod pooled;
 mod ratios;

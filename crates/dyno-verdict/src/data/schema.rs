@@ -25,21 +25,15 @@ fn schema(view: &View) -> CheckResult {
     let Some(compared) = view.run.fact(names::DB_TABLES_COMPARED) else {
         return CheckResult::not_checked(format!("{}.", view.why_not(names::DB_TABLES_COMPARED)));
     };
-    if view.run.fact(names::CLIENT_STATEMENTS_DEFINE) == Some("yes") {
+    let Some(changed) = changed(view) else {
         return CheckResult::not_checked(
             "The run's own statements may create, alter or drop tables and indexes.",
         );
-    }
-    let groups = groups(&view.run.facts);
-    let is_used = |name: &str| {
-        let has = |group: &&TableGroup| names_in(&group.names).iter().any(|one| one == name);
-        groups.iter().find(has).is_none_or(TableGroup::counts)
     };
-    let changed = view.run.facts.iter().filter_map(|fact| {
-        let name = names::DB_TABLES_CHANGED_EACH.part(&fact.name)?;
-        is_used(name).then(|| format!("{name} ({})", fact.value))
-    });
-    let changed: Vec<String> = changed.collect();
+    let named = changed
+        .iter()
+        .map(|(name, change)| format!("{name} ({change})"));
+    let changed: Vec<String> = named.collect();
     let result = match changed.is_empty() {
         true => CheckResult::pass(format!(
             "The tables that the run used had the same columns and indexes at both ends of the \
@@ -55,6 +49,26 @@ fn schema(view: &View) -> CheckResult {
         ),
     };
     result.with("tables that changed", changed.len() as f64, "count")
+}
+
+/// The tables that the run used and that somebody else changed during the run, each with the
+/// changes. `None` if they were not compared, or if the run's own statements may change them.
+pub(crate) fn changed<'a>(view: &View<'a>) -> Option<Vec<(&'a str, &'a str)>> {
+    let run = view.run;
+    run.fact(names::DB_TABLES_COMPARED)?;
+    if run.fact(names::CLIENT_STATEMENTS_DEFINE) == Some("yes") {
+        return None;
+    }
+    let groups = groups(&run.facts);
+    let is_used = |name: &str| {
+        let has = |group: &&TableGroup| names_in(&group.names).iter().any(|one| one == name);
+        groups.iter().find(has).is_none_or(TableGroup::counts)
+    };
+    let changed = run.facts.iter().filter_map(|fact| {
+        let name = names::DB_TABLES_CHANGED_EACH.part(&fact.name)?;
+        is_used(name).then_some((name, fact.value.as_str()))
+    });
+    Some(changed.collect())
 }
 
 #[cfg(test)]

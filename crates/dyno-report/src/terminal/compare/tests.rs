@@ -116,3 +116,21 @@ fn sides_without_a_difference_are_reported() {
         "{text}"
     );
 }
+
+#[test]
+fn changes_during_a_run_come_before_other_settings_and_name_no_side() {
+    let mut comparison = compared(&[], 40);
+    let change = Difference {
+        what: "during the run, setting max_connections".to_owned(),
+        base: "unchanged".to_owned(),
+        new: "151, then 500".to_owned(),
+        intended: false,
+    };
+    comparison.differences.push(change.clone());
+    let text = shown(&comparison, false, 120);
+    let line = "during the run, setting max_connections: unchanged → 151, then 500";
+    assert!(text.contains(line), "{text}");
+    comparison.differences = vec![change];
+    let unnamed = sides(&comparison);
+    assert_eq!(unnamed, ("run 3".to_owned(), "run 4".to_owned()));
+}
