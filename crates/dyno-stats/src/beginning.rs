@@ -39,8 +39,15 @@ pub struct Beginning {
 /// The beginning that differs most significantly from the rest. `None` for fewer than
 /// [`BEGINNING_MIN`] values, a constant series, and values that are not finite.
 pub fn beginning(series: &[f64]) -> Option<Beginning> {
+    beginnings(series)
+        .into_iter()
+        .min_by(|one, other| one.p.total_cmp(&other.p))
+}
+
+/// All beginnings, the shortest first. None where [`beginning`] finds none.
+pub fn beginnings(series: &[f64]) -> Vec<Beginning> {
     if series.len() < BEGINNING_MIN || !crate::all_finite(series) {
-        return None;
+        return Vec::new();
     }
     let longest = (series.len() / 5).max(FIRST);
     let steps = (0..).map(|power| 1_usize << power);
@@ -60,10 +67,7 @@ pub fn beginning(series: &[f64]) -> Option<Beginning> {
             p: (chance * tried).min(1.0),
         })
     };
-    steps
-        .into_iter()
-        .filter_map(of)
-        .min_by(|one, other| one.p.total_cmp(&other.p))
+    steps.into_iter().filter_map(of).collect()
 }
 
 /// Clamps the values to [`CLAMP`] robust deviations about the median of the first `length` or of

@@ -37,7 +37,7 @@ pub mod stopping;
 pub mod tests;
 mod trend;
 
-pub use beginning::{BEGINNING_MIN, Beginning, beginning};
+pub use beginning::{BEGINNING_MIN, Beginning, beginning, beginnings};
 pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use intervals::Bounds;

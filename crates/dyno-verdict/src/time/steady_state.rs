@@ -25,10 +25,11 @@ pub(super) const WARM_UP: Check = Check {
     title: "Whether the warm-up was long enough",
     rule: "Doubt if sessions still started during the measurement, its beginning (3, 6, 12, … \
            seconds, up to a fifth) differs from the rest by {0} % with {1} % confidence, or the \
-           rate steps within that fifth by {3} %. Not checked if `steady-state` reports a drift \
-           beyond it; after a later step, only the part before it is examined. Needs {2} whole \
-           seconds without stalls.",
-    thresholds: &[EARLY, SURE, BINS, DRIFT],
+           rate steps within that fifth by {3} %. Not checked if the beginning differs by {4} % \
+           and moves the mean by {5} %, but without that confidence, or if `steady-state` reports a \
+           drift beyond it. After a later step, only the part before it is examined. Needs {2} \
+           whole seconds without stalls.",
+    thresholds: &[EARLY, SURE, BINS, DRIFT, UNDECIDED, MOVED],
     make: warm_up,
 };
 
@@ -63,6 +64,10 @@ thresholds! {
         "a fifth that is off by a tenth moves the mean by 2 %";
     SURE = 99.0, "percent", "confidence in the difference":
         "one or two wrong doubts in a hundred runs";
+    UNDECIDED = 30.0, "percent", "difference that must be excluded":
+        "the same bound as for a drift";
+    MOVED = 2.0, "percent of the mean", "effect of such a beginning":
+        "a fifth that is off by a tenth has this effect";
     BINS = 10.0, "count", "whole seconds": "fewer show neither a trend nor a beginning";
     LONG_BINS = 6.0, "count", "intervals of 5 s or longer": "a step needs three means on each side";
 }
@@ -136,6 +141,12 @@ fn warm_up(view: &View) -> CheckResult {
              is part of that drift.",
         );
     }
+    if passes && let Some(large) = large_beginning(rates) {
+        let found = beginning(view, &large).evidence;
+        return CheckResult::not_checked(format!(
+            "{found} The run is too short, or its rate too uneven, to distinguish that from chance."
+        ));
+    }
     if result.outcome == Outcome::Doubt
         && recurring(view, &all).is_some_and(|dips| lose_much(&dips))
     {
@@ -145,6 +156,18 @@ fn warm_up(view: &View) -> CheckResult {
         );
     }
     result
+}
+
+/// A beginning whose difference is large and affects the mean, so that it must not pass. In a few
+/// uneven seconds it may be chance.
+fn large_beginning(rates: &[f64]) -> Option<Beginning> {
+    let is_large = |found: &Beginning| {
+        let difference = (found.first / found.rest - 1.0).abs() * 100.0;
+        let moved = difference * found.length as f64 / rates.len() as f64;
+        found.rest > 0.0 && difference >= UNDECIDED.value && moved >= MOVED.value
+    };
+    let mut all = dyno_stats::beginnings(rates).into_iter();
+    all.find(is_large)
 }
 
 /// The rate at the beginning, and whether it differs.

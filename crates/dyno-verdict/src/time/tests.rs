@@ -36,6 +36,34 @@ fn a_warm_up_that_is_too_short_shows() {
     check(&rated(&[1000.0; 20]), "warm-up", Pass);
 }
 
+/// Half the rate at first never passes, however uneven the rate. A run without it does.
+#[test]
+fn a_large_beginning_that_may_be_chance_is_not_checked() {
+    let mut undecided = 0;
+    for seed in 0..20 {
+        let mut rates = noisy(30, 1000.0, 0.3, seed);
+        rates[..3].iter_mut().for_each(|rate| *rate *= 0.5);
+        let first = rates[..3].iter().sum::<f64>() / 3.0;
+        let rest = rates[3..].iter().sum::<f64>() / 27.0;
+        if first > rest * 0.65 {
+            continue;
+        }
+        let found = judged(&rated(&rates), "warm-up");
+        assert_ne!(found.outcome, Pass, "{seed}: {}", found.evidence);
+        undecided += usize::from(found.evidence.contains("its rate too uneven"));
+    }
+    assert!(undecided > 0);
+    for seed in 0..20 {
+        let good = judged(&rated(&noisy(30, 1000.0, 0.05, seed)), "warm-up");
+        assert_eq!(good.outcome, Pass, "{seed}: {}", good.evidence);
+    }
+    // Three seconds hardly matter to five minutes.
+    let mut rates = noisy(300, 1000.0, 0.3, 3);
+    rates[..3].iter_mut().for_each(|rate| *rate *= 0.6);
+    let long = judged(&rated(&rates), "warm-up");
+    assert_lacks(&long.evidence, "too uneven");
+}
+
 #[test]
 fn sessions_that_still_start_are_a_ramp() {
     let ramp = expect("warm-up", Doubt, |run| run.intervals[0].sessions = Some(9));
