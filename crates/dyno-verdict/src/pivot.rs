@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_core::factors;
 use dyno_core::finding::Verdict;
 use dyno_core::record::RunRecord;
+use dyno_core::text::shell_word;
 
 use crate::compare::{CompareError, CompareOptions, Comparison, compare, unlike};
 
@@ -190,7 +191,7 @@ pub fn pivot(
 /// A warning about cells with runs that differ in a factor that is neither rows nor columns: one
 /// figure of unlike runs.
 pub fn pooled(groups: &[Group<'_>]) -> Option<String> {
-    let warnings = [by_factors(groups), undeclared(groups)];
+    let warnings = [by_servers(groups), by_factors(groups), undeclared(groups)];
     let warnings: Vec<String> = warnings.into_iter().flatten().collect();
     (!warnings.is_empty()).then(|| warnings.join(" "))
 }
@@ -204,9 +205,11 @@ fn undeclared(groups: &[Group<'_>]) -> Option<String> {
         let Some((first, others)) = group.runs.split_first() else {
             continue;
         };
-        // Compare only runs with the same factors: other differences are attributed to a declared
-        // factor.
-        let same = |other: &&&RunRecord| other.head.factors == first.head.factors;
+        // Compare only runs with the same factors and server: other differences are attributed to
+        // these.
+        let same = |other: &&&RunRecord| {
+            other.head.factors == first.head.factors && product(other) == product(first)
+        };
         for other in others.iter().filter(same) {
             found.extend(unlike(first, other));
         }
@@ -225,12 +228,49 @@ fn undeclared(groups: &[Group<'_>]) -> Option<String> {
     })
 }
 
+/// The server's product: `MariaDB`.
+fn product(run: &RunRecord) -> &str {
+    let summary = run.summary.as_ref();
+    let target = summary.map_or(&run.head.target, |summary| &summary.target);
+    &target.product
+}
+
+fn products<'a>(runs: &[&'a RunRecord]) -> BTreeSet<&'a str> {
+    let all = runs.iter().map(|run| product(run));
+    all.filter(|product| !product.is_empty()).collect()
+}
+
+/// Different servers in one cell.
+fn by_servers(groups: &[Group<'_>]) -> Option<String> {
+    let all = groups.iter().map(|group| products(&group.runs));
+    let mixed: BTreeSet<&str> = all.filter(|all| all.len() > 1).flatten().collect();
+    let known: Vec<&str> = mixed.into_iter().collect();
+    let example = known.first()?;
+    Some(format!(
+        "Runs of one cell differ in their server ({}) and count as repetitions: use server as rows \
+         or columns, or select one, as with --where server={}.",
+        known.join(", "),
+        shell_word(example)
+    ))
+}
+
+/// Whether only runs of some of a cell's servers have this factor, such as a setting that the
+/// others lack. It then cannot tell the servers apart any better than their names.
+fn is_of_some_servers(group: &Group<'_>, name: &str) -> bool {
+    let has = |run: &&RunRecord| run.head.factors.contains_key(name);
+    let with: Vec<&RunRecord> = group.runs.iter().copied().filter(has).collect();
+    products(&with).len() < products(&group.runs).len()
+}
+
 fn by_factors(groups: &[Group<'_>]) -> Option<String> {
     let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for group in groups {
         let factors = group.runs.iter().map(|run| &run.head.factors);
         let names: BTreeSet<&String> = factors.clone().flat_map(BTreeMap::keys).collect();
         for name in names {
+            if is_of_some_servers(group, name) {
+                continue;
+            }
             let levels: BTreeSet<&str> = factors
                 .clone()
                 .map(|factors| factors.get(name).map_or("none", String::as_str))
@@ -291,7 +331,7 @@ fn cell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_samples::{Product, assert_has, closed, noisy};
+    use dyno_samples::{Product, assert_has, assert_lacks, closed, noisy};
 
     fn run(id: i64, level: f64) -> RunRecord {
         let mut run = closed(&noisy(30, level, 0.02, id as u64), Product::Mysql);
@@ -326,6 +366,37 @@ mod tests {
         let warning = pooled(&[group(0, &all[..2]), group(1, &all[2..])]).unwrap();
         assert_has(&warning, "differ in binlog (off, on) and count");
         assert_eq!(pooled(&[group(0, &all[2..])]), None);
+    }
+
+    #[test]
+    fn different_servers_in_a_cell_are_told_apart_by_the_server() {
+        let mut maria = run(1, 1_000.0);
+        let mut postgres = closed(&noisy(30, 1_000.0, 0.02, 2), Product::Postgres);
+        (postgres.id, postgres.head.name) = (2, "run 2".to_owned());
+        let level = ("flush_method".to_owned(), "O_DIRECT".to_owned());
+        maria.head.factors.extend([level]);
+        for (run, product) in [(&mut maria, "MariaDB"), (&mut postgres, "PostgreSQL")] {
+            run.head.target.product = product.to_owned();
+            run.summary.as_mut().unwrap().target.product = product.to_owned();
+        }
+        let warning = |runs: &[&RunRecord]| {
+            let runs = runs.to_vec();
+            pooled(&[Group {
+                row: 0,
+                column: 0,
+                runs,
+            }])
+        };
+        let both = warning(&[&maria, &postgres]).unwrap();
+        assert_has(&both, "differ in their server (MariaDB, PostgreSQL) and");
+        assert_has(&both, "or select one, as with --where server=MariaDB.");
+        assert_lacks(&both, "flush_method");
+        // A factor of both servers is a difference, too.
+        let level = ("flush_method".to_owned(), "fsync".to_owned());
+        postgres.head.factors.extend([level]);
+        let both = warning(&[&maria, &postgres]).unwrap();
+        assert_has(&both, "differ in flush_method (O_DIRECT, fsync)");
+        assert_eq!(warning(&[&maria]), None);
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub(super) const WARM_UP: Check = Check {
     rule: "Doubt if sessions still started during the measurement, its beginning (3, 6, 12, … \
            seconds, up to a fifth) differs from the rest by {0} % with {1} % confidence, or the \
            rate steps within that fifth by {3} %. Not checked if the beginning differs by {4} % \
-           and moves the mean by {5} %, but without that confidence, or if `steady-state` reports a \
-           drift beyond it. After a later step, only the part before it is examined. Needs {2} \
+           and moves the mean by {5} %, but without that confidence, or if `steady-state` reports \
+           a drift beyond it. After a later step, only the part before it is examined. Needs {2} \
            whole seconds without stalls.",
     thresholds: &[EARLY, SURE, BINS, DRIFT, UNDECIDED, MOVED],
     make: warm_up,

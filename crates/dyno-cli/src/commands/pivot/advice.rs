@@ -83,11 +83,24 @@ fn others(placed: &[Placed<'_>], layout: &Layout) -> Vec<(String, String)> {
         Some(columns) => vec![(columns, rows), ("workload", columns)],
     };
     tables.push(("workload", rows));
+    // What differs between two servers is the server, not a factor that only one of them has.
+    if columns.is_none() && on_several_servers(placed) {
+        tables.insert(0, (rows, "server"));
+    }
     tables.retain(|(rows, columns)| rows != columns);
     let owned = tables.into_iter();
     owned
         .map(|(rows, columns)| (rows.to_owned(), columns.to_owned()))
         .collect()
+}
+
+fn on_several_servers(placed: &[Placed<'_>]) -> bool {
+    let product = |placed: &Placed<'_>| {
+        let server = level(placed.run, "server").unwrap_or_default();
+        server.split(' ').next().unwrap_or_default().to_owned()
+    };
+    let products: BTreeSet<String> = placed.iter().map(product).collect();
+    products.len() > 1
 }
 
 /// Whether all runs have a place in this table, and can be compared in it.
