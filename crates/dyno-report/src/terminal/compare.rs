@@ -1,5 +1,7 @@
 //! Comparisons of runs with a base.
 
+mod labels;
+
 use dyno_core::finding::{Tally, verdict};
 use dyno_verdict::{Better, Comparison, DURING_RUN, Difference, Metric, Side};
 
@@ -7,6 +9,8 @@ use super::look::{Ink, Look, cut};
 use super::page::Page;
 use crate::document::{self, Table, digits, interval, is_there, times};
 use crate::number::figure;
+
+pub(crate) use labels::{label, plain_name};
 
 /// The unintended differences shown by default.
 const DIFFERENCES_SHOWN: usize = 10;
@@ -148,7 +152,7 @@ fn bounds(metric: &Metric) -> String {
 /// Both sides by their differences: the intended ones, or the servers, or the only one; else by
 /// their runs.
 fn sides(comparison: &Comparison) -> (String, String) {
-    const WIDTH: usize = 32;
+    const WIDTH: usize = 44;
     let all = &comparison.differences;
     let meant: Vec<&Difference> = all.iter().filter(|one| one.intended).collect();
     let servers = all.iter().find(|one| one.what == "server");
@@ -156,13 +160,9 @@ fn sides(comparison: &Comparison) -> (String, String) {
         let parts: Vec<String> = some.iter().map(|one| of(one)).collect();
         cut(&parts.join(", "), WIDTH)
     };
-    let named = |one: &Difference, value: &str| {
-        let name = one.what.rsplit(' ').next().unwrap_or(&one.what);
-        format!("{name} {value}")
-    };
     let (base, new) = (
-        |one: &Difference| named(one, &one.base),
-        |one: &Difference| named(one, &one.new),
+        |one: &Difference| label(&one.what, &one.base),
+        |one: &Difference| label(&one.what, &one.new),
     );
     match (meant.as_slice(), servers, all.as_slice()) {
         ([], Some(servers), _) => (product(&servers.base), product(&servers.new)),

@@ -33,7 +33,7 @@ mod words;
 
 pub use advice::advice;
 pub use compare::comparison;
-pub(crate) use compare::{answer, outcome, product, rank};
+pub(crate) use compare::{answer, label, outcome, plain_name, product, rank};
 pub use facts::facts;
 pub use findings::findings;
 pub use live::{live_line, scheduled_line, warmup_line};

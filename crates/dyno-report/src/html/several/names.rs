@@ -6,7 +6,7 @@ use dyno_core::factors::order;
 use dyno_core::record::RunRecord;
 use dyno_core::text::shortened;
 
-use crate::terminal::{product, rank};
+use crate::terminal::{label, plain_name, product, rank};
 
 /// Differences of a higher rank – of the host, of unimportant settings – are not used in names.
 const RANK_MAX: usize = 3;
@@ -133,7 +133,6 @@ fn rank_of(what: &str) -> (usize, usize) {
 }
 
 fn part(what: &str, value: Option<&str>) -> String {
-    let name = what.rsplit(' ').next().unwrap_or(what);
     match (what, value) {
         ("server", Some(server)) => product(server),
         ("workload", Some(workload)) => workload.to_owned(),
@@ -141,8 +140,8 @@ fn part(what: &str, value: Option<&str>) -> String {
         ("sessions", Some(sessions)) => format!("{sessions} sessions"),
         ("rate", Some(rate)) => format!("{rate}/s offered"),
         ("rate", None) => "closed loop".to_owned(),
-        (_, Some(value)) => format!("{name} {}", shortened(value, VALUE_MAX)),
-        (_, None) => format!("no {name}"),
+        (_, Some(value)) => label(what, &shortened(value, VALUE_MAX)),
+        (_, None) => format!("no {}", plain_name(what)),
     }
 }
 
