@@ -237,7 +237,9 @@ fn where_takes_a_server_as_the_list_of_runs_prints_it() {
     let (short, _) = version.rsplit_once('.').unwrap();
     let server = format!("SQLite {version}");
     let runs = |server: &str| lab.dyno(&format!("list runs --where 'server={server}'"));
-    has(&runs(&server).success(), &["oltp_point_select"]);
+    for server in [server.clone(), server.to_lowercase(), "sqlite".to_owned()] {
+        has(&runs(&server).success(), &["oltp_point_select"]);
+    }
     has(
         &runs(&format!("SQLite {short}")).failure(2),
         &["has no level", &server],

@@ -16,7 +16,7 @@ use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, leave_out_moved, pivot, pooled};
 use serde_json::{Value, json};
 
-use super::runs::{no_factor, selected, unknown};
+use super::runs::{level, no_factor, selected, unknown};
 use crate::definitions::{FIGURES, TABLE};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::usage;
@@ -132,7 +132,7 @@ fn base(layout: &Layout, wanted: Option<&str>) -> Result<usize> {
     let Some(wanted) = wanted else {
         return Ok(0);
     };
-    let place = levels.iter().position(|level| level == wanted);
+    let place = level(levels, wanted);
     place.ok_or_else(|| {
         usage(format!(
             "--base: {name} has no level '{wanted}'; it has {}",

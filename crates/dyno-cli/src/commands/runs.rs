@@ -119,7 +119,8 @@ pub(super) fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
         let mut levels: Vec<String> = lines.iter().filter_map(|line| line.level(name)).collect();
         levels.sort_by(|one, other| factors::order(one, other));
         levels.dedup();
-        *wanted = level(&levels, wanted).ok_or_else(|| {
+        let place = level(&levels, wanted);
+        *wanted = place.map(|place| levels[place].clone()).ok_or_else(|| {
             usage(format!(
                 "--where: {name} has no level '{wanted}'; it has {}",
                 levels.join(", ")
@@ -129,18 +130,27 @@ pub(super) fn selected(parsed: &Parsed, results: &Results) -> Result<Factors> {
     Ok(factors)
 }
 
-/// The level with this text, or the only one that continues it with a suffix.
-fn level(levels: &[String], wanted: &str) -> Option<String> {
-    if levels.iter().any(|level| level == wanted) {
-        return Some(wanted.to_owned());
-    }
-    let goes_on = |level: &&String| {
-        let rest = level.strip_prefix(wanted);
-        rest.is_some_and(|rest| rest.starts_with(['-', ' ']))
-    };
-    let mut found = levels.iter().filter(goes_on);
+/// The index of the level with this text, or else of the only one that continues it with a suffix.
+/// If no level has the text's case, case does not matter.
+pub(super) fn level(levels: &[String], wanted: &str) -> Option<usize> {
+    let lower: Vec<String> = levels.iter().map(|level| level.to_lowercase()).collect();
+    let wanted_lower = wanted.to_lowercase();
+    [(levels, wanted), (lower.as_slice(), wanted_lower.as_str())]
+        .into_iter()
+        .find_map(|(levels, wanted)| {
+            let goes_on = |level: &String| {
+                let rest = level.strip_prefix(wanted);
+                rest.is_some_and(|rest| rest.starts_with(['-', ' ']))
+            };
+            only(levels, |level| level == wanted).or_else(|| only(levels, goes_on))
+        })
+}
+
+/// The index of the only level for which this is true.
+fn only(levels: &[String], is_meant: impl Fn(&String) -> bool) -> Option<usize> {
+    let mut found = (0..levels.len()).filter(|place| is_meant(&levels[*place]));
     let first = found.next()?;
-    found.next().is_none().then(|| first.clone())
+    found.next().is_none().then_some(first)
 }
 
 fn stage(word: &str) -> Result<RunStage> {
@@ -230,4 +240,29 @@ fn as_json(line: &RunLine) -> Value {
         "note": line.note,
         "factors": line.factors,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::level;
+
+    #[test]
+    fn levels_are_found_without_case_and_suffix() {
+        let levels = ["MariaDB 10.11.19-MariaDB", "PostgreSQL 15.18", "XFS", "xfs"];
+        let levels = levels.map(str::to_owned);
+        for (wanted, place) in [
+            ("MariaDB 10.11.19", Some(0)),
+            ("mariadb", Some(0)),
+            ("postgresql 15.18", Some(1)),
+            // The case decides between levels that differ only in it.
+            ("xfs", Some(3)),
+            ("XFS", Some(2)),
+            ("Xfs", None),
+            ("maria", None),
+        ] {
+            assert_eq!(level(&levels, wanted), place, "{wanted}");
+        }
+        let versions = ["MariaDB 10.11", "MariaDB 11.4"].map(str::to_owned);
+        assert_eq!(level(&versions, "mariadb"), None);
+    }
 }
