@@ -65,9 +65,34 @@ pub(crate) fn in_file(word: &str) -> Option<(&str, &str)> {
     parts.filter(|(file, _)| Path::new(file).is_file())
 }
 
+/// The runs of a word such as `1,2`, which are joined by commas.
+///
+/// # Errors
+/// There are only commas and blanks.
+pub(crate) fn joined(word: &str) -> Result<Vec<String>> {
+    let runs = word.split(',').map(str::trim).filter(|run| !run.is_empty());
+    let runs: Vec<&str> = runs.collect();
+    match runs.is_empty() {
+        true => Err(crate::settings::usage(format!("there is no run '{word}'"))),
+        false => Ok(in_one_file(&runs)),
+    }
+}
+
+/// The runs of all words, in order.
+///
+/// # Errors
+/// See [`joined`].
+pub(crate) fn all(words: &[String]) -> Result<Vec<String>> {
+    let mut runs = Vec::new();
+    for word in words {
+        runs.extend(joined(word)?);
+    }
+    Ok(runs)
+}
+
 /// The runs of a side, in which `FILE:1,2` is two runs of that file: a run without a file is in the
 /// file of the run before it.
-pub(crate) fn in_one_file(runs: &[&str]) -> Vec<String> {
+fn in_one_file(runs: &[&str]) -> Vec<String> {
     let mut before: Option<&str> = None;
     let mut whole = Vec::new();
     for run in runs {
@@ -79,4 +104,22 @@ pub(crate) fn in_one_file(runs: &[&str]) -> Vec<String> {
         before = own.or(before);
     }
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_joined_by_commas_are_several_in_one_file() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let (one, two) = (format!("{file}:1"), format!("{file}:2"));
+        let found = joined(&format!("{one}, 2,")).unwrap();
+        assert_eq!(found, [one, two]);
+        assert_eq!(joined("1,no.db:2").unwrap(), ["1", "no.db:2"]);
+        let error = joined(" ,").unwrap_err().to_string();
+        assert!(error.contains("there is no run ' ,'"), "{error}");
+        let words = ["2,3", "last"].map(str::to_owned);
+        assert_eq!(all(&words).unwrap(), ["2", "3", "last"]);
+    }
 }

@@ -216,6 +216,8 @@ fn advice_about_runs_that_cannot_be_compared_gives_a_table() {
     }
     // Workloads are not compared, but their figures are listed.
     let workloads = lab.json("table 1 5 --rows workload --json");
+    let joined = lab.json("table 1,5 --rows workload --json");
+    assert_eq!(joined, workloads);
     let levels = serde_json::json!(["oltp_point_select", "oltp_read_only"]);
     assert_eq!(workloads["rows"]["levels"], levels);
     assert_eq!(workloads["base"], Value::Null);

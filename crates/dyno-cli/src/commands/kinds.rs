@@ -58,15 +58,8 @@ fn named(parsed: &Parsed) -> Result<Vec<Vec<String>>> {
     if parsed.words.is_empty() {
         return Ok(vec![vec!["last".to_owned()]]);
     }
-    let side = |word: &String| {
-        let runs = word.split(',').map(str::trim).filter(|run| !run.is_empty());
-        let runs: Vec<&str> = runs.collect();
-        match runs.is_empty() {
-            true => Err(usage(format!("there is no run '{word}'"))),
-            false => Ok(run_store::in_one_file(&runs)),
-        }
-    };
-    parsed.words.iter().map(side).collect()
+    let sides = parsed.words.iter();
+    sides.map(|word| run_store::joined(word)).collect()
 }
 
 impl Kinds {
@@ -153,15 +146,6 @@ mod tests {
             run(&[("memory", "5G"), ("fs", "ext4")]),
         ];
         assert_eq!(alike(&runs), [vec![3], vec![1], vec![0, 2]]);
-    }
-
-    #[test]
-    fn runs_after_the_first_of_a_side_are_in_its_file() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        let (one, two) = (format!("{file}:1"), format!("{file}:2"));
-        let found = run_store::in_one_file(&[one.as_str(), "2"]);
-        assert_eq!(found, [one, two]);
-        assert_eq!(run_store::in_one_file(&["1", "no.db:2"]), ["1", "no.db:2"]);
     }
 
     #[test]

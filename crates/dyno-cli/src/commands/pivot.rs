@@ -58,8 +58,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         factors: selected(&parsed, &results)?,
         ..Filter::default()
     };
-    let named: Vec<i64> = parsed
-        .words
+    let named: Vec<i64> = run_store::all(&parsed.words)?
         .iter()
         .map(|word| results.find(word))
         .collect::<Result<_, _>>()?;

@@ -31,8 +31,8 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         return Err(usage("dyno rm needs a RUN to remove"));
     }
     let mut files: BTreeMap<PathBuf, Vec<i64>> = BTreeMap::new();
-    for word in &parsed.words {
-        let (path, run) = run_store::locate(&parsed, word)?;
+    for word in run_store::all(&parsed.words)? {
+        let (path, run) = run_store::locate(&parsed, &word)?;
         let results = Results::open_read(&path)?;
         let id = results.find(&run)?;
         let filter = Filter {
