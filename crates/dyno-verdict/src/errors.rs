@@ -19,6 +19,7 @@ pub(crate) use work::{changes_out_of_sight, untouched};
 
 use dyno_analysis::errors::{self, KindCount};
 use dyno_core::db::ErrorKind;
+use dyno_core::finding::Cause;
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
@@ -88,12 +89,7 @@ fn errors(view: &View) -> CheckResult {
     let attempts = view.attempts(&totals, errors);
     let cause = codes.and_then(|codes| locked::cause(view, codes));
     if let Some(why) = failure(view) {
-        return CheckResult::refuse(
-            format!("The run failed: {}.", why.trim_end_matches('.')),
-            cause.map_or(AGAIN, |_| locked::ADVICE),
-        )
-        .naming(cause)
-        .with("errors", errors as f64, "count");
+        return failed(why, cause).with("errors", errors as f64, "count");
     }
     if attempts == 0 {
         return match view.run.not_observed(TOTALS_UNKNOWN) {
@@ -113,17 +109,16 @@ fn errors(view: &View) -> CheckResult {
         &NOT_DONE,
         &ERRORS_REFUSE,
     ));
-    let kinds = codes.map_or_else(Vec::new, kinds);
-    let named = match kinds.is_empty() {
-        true => String::new(),
-        false => format!(": {}", text::few(&kinds, 4)),
-    };
+    let named = codes.map_or_else(String::new, named);
     let refused = refused(totals.connects_failed);
+    let others = warnings::OtherLocks::of(view);
+    let of_others = others.as_ref().map_or(0, |others| others.count);
+    let locks = others.map_or_else(String::new, |others| others.sentence());
     let left = left(not_done, missing);
     CheckResult::of(
         outcome,
         format!(
-            "{} in {} attempts ({} %){}{named}.{left}{refused}",
+            "{} in {} attempts ({} %){}{named}.{locks}{left}{refused}",
             text::counted(errors, "error"),
             text::count(attempts),
             text::plain(share),
@@ -131,6 +126,7 @@ fn errors(view: &View) -> CheckResult {
         ),
         match cause {
             Some(_) => locked::ADVICE,
+            None if of_others * 2 > errors => CHANGES,
             None => codes.map_or(LOOK, errors_advice),
         },
     )
@@ -146,6 +142,22 @@ fn errors(view: &View) -> CheckResult {
     )
     .with("retries", totals.retries as f64, "count")
     .with("reconnects", totals.reconnects as f64, "count")
+    .with_some(
+        OTHER_LOCKS,
+        (of_others > 0).then_some(of_others as f64),
+        "count",
+    )
+}
+
+/// The name of the number of deadlocks that were not of row locks, in the finding of `errors`.
+pub const OTHER_LOCKS: &str = "deadlocks of other than row locks";
+
+fn failed(why: &str, cause: Option<Cause>) -> CheckResult {
+    CheckResult::refuse(
+        format!("The run failed: {}.", why.trim_end_matches('.')),
+        cause.map_or(AGAIN, |_| locked::ADVICE),
+    )
+    .naming(cause)
 }
 
 fn refused(failed: u64) -> String {
@@ -183,6 +195,8 @@ fn failure<'a>(view: &View<'a>) -> Option<&'a str> {
 }
 
 const AGAIN: &str = "Find the cause and run again; the figures cover the time before the failure.";
+const CHANGES: &str = "Find who changed tables during the run, such as a migration (ALTER TABLE, \
+                       OPTIMIZE TABLE), and run again without it.";
 const LOOK: &str = "Read the error messages in the summary, and remove their cause.";
 
 fn errors_advice(codes: &ErrorsByCode) -> &'static str {
@@ -216,10 +230,15 @@ pub(crate) fn are_lost_connections(view: &View) -> bool {
     matches!(kinds.as_slice(), [only] if only.kind == ErrorKind::Lost)
 }
 
-fn kinds(codes: &ErrorsByCode) -> Vec<String> {
+/// `: 3 conflicts (1213)`, or nothing.
+fn named(codes: &ErrorsByCode) -> String {
     let line = |sum: &KindCount<'_>| {
         let (count, noun) = (text::count(sum.count), sum.kind.noun(sum.count));
         format!("{count} {noun} ({})", sum.codes.join(", "))
     };
-    errors::by_kind(codes).iter().map(line).collect()
+    let kinds: Vec<String> = errors::by_kind(codes).iter().map(line).collect();
+    match kinds.is_empty() {
+        true => String::new(),
+        false => format!(": {}", text::few(&kinds, 4)),
+    }
 }

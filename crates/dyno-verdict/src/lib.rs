@@ -59,6 +59,7 @@ pub use compare::{
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
+pub use errors::OTHER_LOCKS;
 pub use generator::CEILING;
 pub use limits::limits;
 pub use part::judge_part;

@@ -8,10 +8,14 @@ use dyno_core::interval::ErrorCount;
 use dyno_core::states::{SessionState, SessionStates};
 use dyno_core::summary::RunSummary;
 use dyno_core::text::counted;
+use dyno_verdict::OTHER_LOCKS;
 
 use super::{Block, Table, Value};
 use crate::number::{length, rate, thousands};
 use crate::terminal::{EventWord, Ink};
+
+/// MySQL's and MariaDB's error code of any deadlock.
+const DEADLOCK: &str = "1213";
 
 /// The number of errors, of ignored ones among them, and of retries.
 pub(crate) fn errors(run: &RunSummary) -> Option<Block> {
@@ -54,13 +58,30 @@ pub(crate) fn by_code(run: &RunSummary) -> Vec<(&str, &ErrorCount)> {
     codes
 }
 
+/// The first message of a code, with the kind of locks if the message does not say it.
+pub(crate) fn message(run: &RunSummary, code: &str, error: &ErrorCount) -> String {
+    let mut numbers = run.findings.iter().flat_map(|finding| &finding.numbers);
+    let others = numbers.find(|number| number.name == OTHER_LOCKS);
+    match others.and_then(|others| others.value) {
+        Some(count) if code == DEADLOCK && count > 0.0 => format!(
+            "{} ({} not of row locks: deadlocks of metadata locks, as ALTER TABLE takes them, have \
+             the same error)",
+            error.sample,
+            thousands(count as u64)
+        ),
+        _ => error.sample.clone(),
+    }
+}
+
 /// A row for each code.
 pub(crate) fn error_codes(run: &RunSummary) -> Table {
     Table::of(&by_code(run))
         .text("code", 0, |(code, _)| Value::Code((*code).to_owned()))
         .text("kind", 0, |(_, error)| error.kind.short().to_owned())
         .figure("count", 0, |(_, error)| Value::Count(error.count))
-        .text("first message", 0, |(_, error)| error.sample.clone())
+        .text("first message", 0, |(code, error)| {
+            message(run, code, error)
+        })
         .source(
             "summary: errors of all codes, ignored or not, during the measurement and its grace \
              period.",
@@ -142,7 +163,27 @@ pub(crate) fn unfinished(run: &RunSummary) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_samples::summaries as samples;
+    use dyno_core::finding::Outcome;
+    use dyno_samples::{summaries as samples, values};
+
+    #[test]
+    fn deadlocks_of_metadata_locks_are_explained() {
+        let mut run = samples::good();
+        let error = ErrorCount {
+            count: 7,
+            kind: ErrorKind::Conflict,
+            sample: "Deadlock found".to_owned(),
+        };
+        assert_eq!(message(&run, DEADLOCK, &error), "Deadlock found");
+        let mut finding = values::finding("errors", 11, Outcome::Pass, "7 errors.");
+        let number = values::number(OTHER_LOCKS, Some(7.0), "count");
+        finding.numbers.push(number);
+        run.findings.push(finding);
+        let explained = message(&run, DEADLOCK, &error);
+        let begins = "Deadlock found (7 not of row locks: deadlocks of metadata locks, ";
+        assert!(explained.starts_with(begins), "{explained}");
+        assert_eq!(message(&run, "1205", &error), "Deadlock found");
+    }
 
     #[test]
     fn events_not_done_may_be_in_the_latencies() {

@@ -225,7 +225,8 @@ fn error_codes(run: &RunSummary, page: &mut Page) {
     let codes = document::by_code(run);
     let mut label = "errors";
     for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
-        let text = format!("{} × {code}: {}", thousands(error.count), error.sample);
+        let message = document::message(run, code, error);
+        let text = format!("{} × {code}: {message}", thousands(error.count));
         short(label, Ink::Error, &text, page);
         label = "";
     }

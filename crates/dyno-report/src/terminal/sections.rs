@@ -140,7 +140,11 @@ fn error_codes(run: &RunSummary, page: &mut Page) {
     let codes = document::by_code(run);
     for (code, error) in codes.iter().take(ERROR_CODES_MAX) {
         let count = format!("{:>9}  ", thousands(error.count));
-        page.indented(&format!("  {code}"), &count, &error.sample);
+        page.indented(
+            &format!("  {code}"),
+            &count,
+            &document::message(run, code, error),
+        );
     }
     if codes.len() > ERROR_CODES_MAX {
         let rest = &codes[ERROR_CODES_MAX..];

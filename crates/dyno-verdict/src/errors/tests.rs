@@ -2,8 +2,8 @@
 //! be checked.
 
 use dyno_core::db::ErrorKind;
-use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::finding::{Cause, Finding};
 use dyno_core::interval::ErrorCount;
 use dyno_core::plan::Shard;
 use dyno_core::record::{EventKind, RunRecord};
@@ -144,22 +144,35 @@ fn the_servers_warnings_are_reported() {
 }
 
 #[test]
-fn deadlocks_that_the_server_does_not_count_are_reported() {
+fn deadlocks_that_the_server_does_not_count_are_explained_with_the_errors() {
     const DEADLOCKS: &str = "db.status.innodb_deadlocks";
-    let of_others = "Innodb_deadlocks counts only deadlocks of row locks";
-    let seen = |counted: f64, code: &str| {
+    let of_others = "not of row locks, which Innodb_deadlocks counts: those of metadata locks";
+    let seen = |counted: f64, code: &str, count: u64| {
         let mut run = dyno_samples::good();
         series(&mut run, DEADLOCKS, &[counted; 30]);
-        failing(&mut run, code, ErrorKind::Conflict, 1_213);
-        judged(&run, "server-warnings").evidence
+        failing(&mut run, code, ErrorKind::Conflict, count);
+        judged(&run, "errors")
     };
-    let evidence = seen(0.0, "1213");
-    assert_begins(&evidence, "The server counted 0 InnoDB deadlocks");
-    assert_has(&evidence, "1,213 statements ended with error 1213: ");
-    assert_has(&evidence, of_others);
+    let found = seen(0.0, "1213", 1_213);
+    assert_has(&found.evidence, "1,213 deadlocks (error 1213) were not of");
+    assert_has(&found.evidence, of_others);
+    assert_has(&found.advice, "ALTER TABLE");
+    let number = |found: &Finding| {
+        let mut numbers = found.numbers.iter();
+        let number = numbers.find(|number| number.name == crate::OTHER_LOCKS);
+        number.and_then(|number| number.value)
+    };
+    assert_eq!(number(&found), Some(1_213.0));
+    // Errors too few for a doubt are explained, too.
+    let few = seen(0.0, "1213", 7);
+    assert_eq!(few.outcome, Pass);
+    assert_has(&few.evidence, of_others);
     // InnoDB found as many deadlocks, or the errors are others.
-    assert_lacks(&seen(41.0, "1213"), of_others);
-    assert_lacks(&seen(0.0, "1205"), of_others);
+    for other in [seen(41.0, "1213", 1_213), seen(0.0, "1205", 1_213)] {
+        assert_lacks(&other.evidence, of_others);
+        assert_has(&other.advice, "Use fewer sessions");
+        assert_eq!(number(&other), None);
+    }
 }
 
 #[test]

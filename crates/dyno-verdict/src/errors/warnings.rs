@@ -73,14 +73,9 @@ fn server_warnings(view: &View) -> CheckResult {
     if let Some(waits) = waits {
         seen.push(format!("{} row lock waits", text::plain(waits)));
     }
-    let uncounted = deadlocks.and_then(|per_100| uncounted(view, in_all(per_100)));
     CheckResult::of(
         outcome,
-        format!(
-            "The server counted {} per 100 events.{}",
-            text::list(&seen),
-            uncounted.unwrap_or_default()
-        ),
+        format!("The server counted {} per 100 events.", text::list(&seen)),
         &advice(&[
             (
                 deadlocks.is_some_and(|value| value >= DEADLOCKS.value),
@@ -110,17 +105,35 @@ fn what(view: &View) -> &'static str {
     }
 }
 
-/// Deadlocks that statements of the run report and the server's counter misses, as a sentence.
-fn uncounted(view: &View, counted: f64) -> Option<String> {
-    let series = (OF_DEADLOCKS.iter()).find(|name| view.mean(name).is_some())?;
-    let counter = counters::of(series).filter(|counter| !counter.remark.is_empty())?;
-    let seen = view.summary()?.errors.get(DEADLOCK)?.count;
-    (seen as f64 >= counted * MORE + FEWEST.value).then(|| {
+/// Deadlocks that were not of row locks: errors of the run's statements that the server's counter
+/// misses.
+pub(super) struct OtherLocks {
+    pub(super) count: u64,
+    /// The server's name of its counter.
+    counter: &'static str,
+}
+
+impl OtherLocks {
+    /// `None` if there are none, or if the server does not count deadlocks of row locks.
+    pub(super) fn of(view: &View) -> Option<Self> {
+        let mut names = OF_DEADLOCKS.iter();
+        let (series, per_s) = names.find_map(|name| Some((*name, view.mean(name)?)))?;
+        let counter = counters::of(series).filter(|counter| !counter.remark.is_empty())?;
+        let counted = (per_s * view.length_s).round();
+        let seen = view.summary()?.errors.get(DEADLOCK)?.count;
+        (seen as f64 >= counted * MORE + FEWEST.value).then(|| Self {
+            count: seen.saturating_sub(counted as u64),
+            counter: counter.source,
+        })
+    }
+
+    pub(super) fn sentence(&self) -> String {
         format!(
-            " {} ended with error {DEADLOCK}: {} counts {}.",
-            text::counted(seen, "statement"),
-            counter.source,
-            counter.remark
+            " {} (error {DEADLOCK}) {} not of row locks, which {} counts: those of metadata locks, \
+             as ALTER TABLE takes them, have the same error.",
+            text::counted(self.count, "deadlock"),
+            text::verb(self.count, "was", "were"),
+            self.counter
         )
-    })
+    }
 }
