@@ -17,8 +17,8 @@ use dyno_core::summary::{
 use dyno_load::{ProcessUse, RunOutcome, ShapeFigures, TimeRange};
 
 pub(crate) use self::usage::StartReadings;
+pub(crate) use self::warnings::after_findings;
 use self::warnings::warnings;
-pub(crate) use self::warnings::without_findings;
 use crate::job::Ready;
 use crate::request::RunRequest;
 

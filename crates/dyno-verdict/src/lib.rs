@@ -61,7 +61,7 @@ pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
 pub use errors::OTHER_LOCKS;
 pub use generator::CEILING;
-pub use limits::limits;
+pub use limits::{backups, limits};
 pub use part::judge_part;
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;

@@ -1,16 +1,30 @@
 //! What limited a run, by its observations.
 
 use dyno_core::catalogue::names;
+use dyno_core::finding::{Cause, Finding, Outcome};
 use dyno_core::record::RunRecord;
 
 use crate::context::Context;
 use crate::server_host::{BUSY, is_limited};
+use crate::text::sentence;
+use crate::time::causes;
 use crate::view::View;
 use crate::waits;
 
 /// Limits that the record shows, as sentences; usually empty.
 pub fn limits(run: &RunRecord) -> Vec<String> {
     consumer(run).into_iter().chain(waits::waits(run)).collect()
+}
+
+/// A sentence about backups that ran during the measurement, unless a finding names them as a cause.
+pub fn backups(run: &RunRecord, findings: &[Finding]) -> Option<String> {
+    let context = Context::default();
+    let is_named = |finding: &Finding| {
+        matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.names(Cause::Backup)
+    };
+    let words = causes::backups::throughout(&View::new(run, &context))?;
+    let is_explained = findings.iter().any(is_named);
+    (!is_explained).then(|| format!("{} No check shows that it cost anything.", sentence(&words)))
 }
 
 /// The main consumer of this host's CPUs, if they were used up; `None` if it is Dyno, whose share
@@ -69,6 +83,25 @@ mod tests {
             samples::series(&mut run, name, &[value; 30]);
         }
         run
+    }
+
+    #[test]
+    fn a_backup_without_effect_is_mentioned_once() {
+        let mut run = samples::good();
+        assert_eq!(backups(&run, &[]), None);
+        let mut seen = [0.0; 30];
+        seen[4..9].fill(1.0);
+        samples::series(&mut run, names::DB_BACKUPS, &seen);
+        let said = "A backup ran from 4 s to 9 s. No check shows that it cost anything.";
+        assert_eq!(backups(&run, &[]).as_deref(), Some(said));
+        let mut named = samples::values::finding("stalls", 26, Outcome::Doubt, "A backup ran.");
+        let unnamed = named.clone();
+        named.causes = vec![Cause::Backup];
+        assert_eq!(backups(&run, &[unnamed.clone(), named]), None);
+        assert!(backups(&run, &[unnamed]).is_some());
+        // The verdict is the same.
+        let judged = crate::judge(&run, &Context::default());
+        assert!(judged.iter().all(|finding| !finding.names(Cause::Backup)));
     }
 
     #[test]

@@ -438,9 +438,7 @@ fn judge(
     let findings = sorted(findings);
     summary.verdict = Some(verdict(&findings));
     summary.findings = findings;
-    if let Some(drive) = &record.head.drive {
-        crate::summary::without_findings(summary, drive);
-    }
+    crate::summary::after_findings(summary, record);
     summary.costs = dyno_verdict::costs(record);
     summary.limits.extend(dyno_verdict::limits(record));
     summary.server_host = dyno_verdict::server_host(record);

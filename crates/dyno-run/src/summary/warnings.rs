@@ -4,6 +4,7 @@ use dyno_analysis::stalls::WORKER_STALL_MS;
 use dyno_core::db::Family;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::{Drive, LoadSchedule};
+use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_core::text::number_of;
 use dyno_load::RunOutcome;
@@ -89,9 +90,18 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
     warnings
 }
 
-/// Drops the warning about empty intervals if findings describe them better. It is wrong if the
-/// generator itself was frozen.
-pub(crate) fn without_findings(summary: &mut RunSummary, drive: &Drive) {
+/// Adds a warning about backups that no finding names, and drops the warning about empty intervals
+/// if findings describe them better.
+pub(crate) fn after_findings(summary: &mut RunSummary, record: &RunRecord) {
+    let backups = dyno_verdict::backups(record, &summary.findings);
+    summary.warnings.extend(backups);
+    if let Some(drive) = &record.head.drive {
+        without_silence(summary, drive);
+    }
+}
+
+/// Drops the warning about empty intervals. It is wrong if the generator itself was frozen.
+fn without_silence(summary: &mut RunSummary, drive: &Drive) {
     let is_reported = summary.findings.iter().any(|finding| {
         let of_the_target = matches!(&*finding.check, "stalls" | "restarts" | "idle-sessions");
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse)

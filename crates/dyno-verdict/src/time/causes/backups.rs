@@ -56,6 +56,13 @@ pub(crate) fn at(view: &View, at_s: f64) -> Option<String> {
     (!backups.is_empty()).then(|| words(&backups))
 }
 
+/// The backups that ran during the measurement.
+pub(crate) fn throughout(view: &View) -> Option<String> {
+    let mut backups = all(view);
+    backups.retain(|backup| backup.to_s > 0.0 && backup.from_s < view.length_s);
+    (!backups.is_empty()).then(|| words(&backups))
+}
+
 fn words(backups: &[Span]) -> String {
     const LISTED_MAX: usize = 3;
     let each = backups.iter().map(|backup| {
