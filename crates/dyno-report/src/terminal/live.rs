@@ -66,7 +66,9 @@ fn parts(
             format!("{:>6} {}", rate(per_s(counters.events)), event.per_s()),
         ),
     ];
-    if counters.queries() > 0 {
+    // Also without statements, in this interval or in the whole script: columns do not move. A test
+    // of the host never has any.
+    if event == EventWord::Transaction || counters.queries() > 0 {
         let queries = format!("{:>7} q/s", rate(per_s(counters.queries())));
         parts.push(Part::spare(4, Ink::Plain, queries));
     }
@@ -246,6 +248,26 @@ mod tests {
             live_line(&interval(), EventWord::Transaction, true, None, &look),
         ];
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn an_interval_without_statements_moves_no_column() {
+        let look = Look {
+            columns: 100,
+            ..Look::default()
+        };
+        let mut without = interval();
+        without.counters.reads = 0;
+        let line =
+            |interval: &IntervalSummary, event| live_line(interval, event, false, None, &look);
+        let (full, empty) = (
+            line(&interval(), EventWord::Transaction),
+            line(&without, EventWord::Transaction),
+        );
+        assert!(empty.contains("      0 q/s  p95"), "{empty}");
+        assert_eq!(full.find("p95"), empty.find("p95"), "{full}\n{empty}");
+        let host = line(&without, EventWord::Event);
+        assert!(!host.contains("q/s"), "{host}");
     }
 
     #[test]
