@@ -72,6 +72,9 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
     };
     let mut layout = Layout::of(&lines, level, rows, parsed.value("columns"))
         .map_err(|factor| unknown(&lines, &factor))?;
+    for setting in settings.keys() {
+        comparable::report_other_servers(&layout, &lines, setting);
+    }
     comparable::leave_out_other_loops(&mut layout, &lines);
     if [rows, parsed.value("columns").unwrap_or(rows)].contains(&"workload") {
         note_nameless(&lines);

@@ -1,6 +1,6 @@
 //! Leaves out runs that would prevent a whole table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_results::{RunLine, RunStage};
 use dyno_verdict::Layout;
@@ -54,10 +54,63 @@ pub(super) fn leave_out_other_loops(layout: &mut Layout, lines: &[RunLine]) {
     report(&closed, "a closed loop is not compared with open ones");
 }
 
+/// Reports runs of servers that lack a setting by which the table is ordered.
+pub(super) fn report_other_servers(layout: &Layout, lines: &[RunLine], setting: &str) {
+    let placed: BTreeSet<usize> = layout.places.values().flatten().copied().collect();
+    let products = lines.iter().map(|line| (line.id, line.product.as_str()));
+    for (product, ids) in other_servers(&placed, products) {
+        let why = format!(
+            "{product} has no {setting}; to compare the servers, use --rows server or --columns \
+             server"
+        );
+        report(&ids, &why);
+    }
+}
+
+/// The runs of servers without any placed run, by product. Runs are numbered in this order.
+fn other_servers<'a>(
+    placed: &BTreeSet<usize>,
+    runs: impl Iterator<Item = (i64, &'a str)>,
+) -> BTreeMap<&'a str, Vec<i64>> {
+    let mut there = BTreeSet::new();
+    let mut others: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    for (place, (id, product)) in runs.enumerate() {
+        match placed.contains(&place) {
+            true => {
+                there.insert(product);
+            }
+            false => others.entry(product).or_default().push(id),
+        }
+    }
+    others.retain(|product, _| !product.is_empty() && !there.contains(product));
+    others
+}
+
 fn report(ids: &[i64], why: &str) {
     let names: Vec<String> = ids.iter().map(i64::to_string).collect();
     let runs = if ids.len() == 1 { "run" } else { "runs" };
     if !names.is_empty() {
         console::note(&format!("left out: {runs} {}: {why}", names.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_without_a_level_are_found() {
+        let runs = [
+            (1, "MariaDB"),
+            (2, "PostgreSQL"),
+            (3, "MariaDB"),
+            (4, "PostgreSQL"),
+            (5, ""),
+        ];
+        let placed = BTreeSet::from([0]);
+        let found = other_servers(&placed, runs.into_iter());
+        assert_eq!(found, BTreeMap::from([("PostgreSQL", vec![2, 4])]));
+        let placed = BTreeSet::from([0, 1]);
+        assert!(other_servers(&placed, runs.into_iter()).is_empty());
     }
 }
