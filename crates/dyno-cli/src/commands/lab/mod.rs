@@ -73,7 +73,7 @@ const OPTIONS: [(&str, &[&str]); 6] = [
         &["accept-changes", "keep-servers", "max-failures", "reload"],
     ),
     ("status", &[]),
-    ("report", &["output", "force", "csv", "gate"]),
+    ("report", &["output", "force", "csv", "gate", "equivalent"]),
     ("bundle", &["output", "force"]),
 ];
 
