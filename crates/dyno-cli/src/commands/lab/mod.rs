@@ -1,5 +1,6 @@
 //! `dyno lab`: experiments, one file each.
 
+mod answer;
 mod bundle;
 mod caller;
 mod definition;
