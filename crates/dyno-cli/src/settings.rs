@@ -8,6 +8,7 @@ use dyno_core::db::ErrorKind;
 use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::units;
 use dyno_script::ScriptOption;
+use dyno_stats::Margin;
 
 pub(crate) use dyno_conduct::usage;
 
@@ -40,6 +41,24 @@ pub(crate) fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64>
             .ok()
             .filter(|number| number.is_finite())
             .ok_or_else(|| usage(format!("--{name}: '{text}' is not a number"))),
+    }
+}
+
+/// The margin of `--equivalent`; `None` without the option.
+///
+/// # Errors
+/// It is not a percentage above 0 and below 100.
+pub(crate) fn margin(parsed: &Parsed) -> Result<Option<Margin>> {
+    let Some(text) = parsed.value("equivalent") else {
+        return Ok(None);
+    };
+    let percent = text.trim().strip_suffix('%').map(str::trim);
+    let percent = percent.and_then(|number| number.parse::<f64>().ok());
+    match percent.and_then(|percent| Margin::new(percent / 100.0)) {
+        Some(margin) => Ok(Some(margin)),
+        None => Err(usage(format!(
+            "--equivalent: '{text}' is not a percentage above 0 and below 100, such as 2%"
+        ))),
     }
 }
 
@@ -250,6 +269,23 @@ mod tests {
                 error.contains(wrong) && error.contains("conflict"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_margin_is_a_percentage() {
+        let given = |text: &str| Parsed {
+            own: vec![("equivalent", Some(text.to_owned()))],
+            ..Parsed::default()
+        };
+        for (text, share) in [("2%", 0.02), (" 0.5 %", 0.005), ("50%", 0.5)] {
+            let found = margin(&given(text)).unwrap().map(Margin::share);
+            assert_eq!(found, Some(share), "{text}");
+        }
+        assert_eq!(margin(&Parsed::default()).unwrap(), None);
+        for wrong in ["", "2", "0.02", "0%", "-2%", "100%", "two%", "nan%"] {
+            let error = margin(&given(wrong)).unwrap_err().to_string();
+            assert!(error.contains("such as 2%"), "{wrong}: {error}");
         }
     }
 }

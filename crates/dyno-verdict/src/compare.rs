@@ -1,6 +1,7 @@
 //! Comparison of two sides of runs: changes, confidence intervals, and other differences.
 
 mod differences;
+mod equivalence;
 mod estimate;
 mod judged;
 mod metrics;
@@ -18,6 +19,7 @@ use dyno_analysis::stalls::{RunStalls, of_run};
 use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
 use dyno_core::headline::headline_percent;
 use dyno_core::record::{RunRecord, RunState};
+use dyno_stats::Margin;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -25,6 +27,7 @@ use crate::text;
 use crate::view::View;
 
 pub use dyno_core::reported::Better;
+pub use equivalence::{Amount, EquivalenceTest, Needs};
 pub use moved::DURING_RUN;
 pub use refusal::CompareError;
 pub use settled::leave_out_moved;
@@ -41,6 +44,8 @@ pub struct CompareOptions {
     pub other_workload: bool,
     /// The run-to-run variation on this host, if measured.
     pub run_to_run: Option<RunToRun>,
+    /// Test whether each figure is the same within this margin.
+    pub equivalent: Option<Margin>,
 }
 
 /// The variation between equal runs (an A/A comparison).
@@ -61,6 +66,7 @@ impl Default for CompareOptions {
             intended: Vec::new(),
             other_workload: false,
             run_to_run: None,
+            equivalent: None,
         }
     }
 }
@@ -74,6 +80,9 @@ pub struct Comparison {
     pub new: Side,
     /// The basis of the intervals and tests.
     pub basis: Basis,
+    /// The margin of the tests of equivalence, if they are wanted: 0.02 is 2 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equivalent_within: Option<f64>,
     /// The metrics.
     pub metrics: Vec<Metric>,
     /// Differences between the sides other than the figures.
@@ -226,6 +235,9 @@ pub struct Metric {
     /// Whether the corrected p-value is below the significance level, and the difference above the
     /// run-to-run variation, if known.
     pub significant: bool,
+    /// Whether it is the same on both sides, if that was tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equivalence: Option<EquivalenceTest>,
     /// Why something is missing, or how to read the value; may be empty.
     pub remark: String,
 }
@@ -346,6 +358,7 @@ fn compared(
         new: side(new),
         metrics: metrics::metrics(base, new, basis, options),
         basis,
+        equivalent_within: options.equivalent.map(Margin::share),
         differences: differences::differences(base, new, options),
         tables_read: tables::are_read(base) && tables::are_read(new),
         unknown_workloads: unknown_workloads(base, new),

@@ -53,8 +53,9 @@ use dyno_core::summary::PartSummary;
 pub use advice::{Advice, Counsel, advice};
 pub use check::{Check, Threshold};
 pub use compare::{
-    Basis, Better, CompareError, CompareOptions, Comparison, DURING_RUN, Difference, Metric,
-    RunLabel, RunToRun, Side, compare, described, leave_out_moved, poolable,
+    Amount, Basis, Better, CompareError, CompareOptions, Comparison, DURING_RUN, Difference,
+    EquivalenceTest, Metric, Needs, RunLabel, RunToRun, Side, compare, described,
+    leave_out_moved, poolable,
 };
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::{cost_names, costs};

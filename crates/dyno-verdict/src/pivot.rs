@@ -9,7 +9,7 @@ use dyno_core::finding::Verdict;
 use dyno_core::record::RunRecord;
 use dyno_core::text::shell_word;
 
-use crate::compare::{CompareError, CompareOptions, Comparison, compare, unlike};
+use crate::compare::{CompareError, CompareOptions, Comparison, EquivalenceTest, compare, unlike};
 
 /// A run's level of a factor: one given by the user, or `workload`, `server` or `sessions`, which
 /// every run has.
@@ -139,6 +139,8 @@ pub struct Cell {
     pub low: Option<f64>,
     /// Upper bound of the ratio.
     pub high: Option<f64>,
+    /// Whether it is the same as the base, if that was tested.
+    pub equivalence: Option<EquivalenceTest>,
     /// The stalled time of its runs, in seconds; `None` if unknown for one.
     pub stalled_s: Option<f64>,
     /// The worst verdict of its runs; `None` if one was not judged.
@@ -322,6 +324,7 @@ fn cell(
         ratio: ratio.and_then(|one| one.ratio),
         low: ratio.and_then(|one| one.low),
         high: ratio.and_then(|one| one.high),
+        equivalence: ratio.and_then(|one| one.equivalence),
         stalled_s: compared.new.stalled_s,
         verdict,
         thin: verdict == Some(Verdict::Valid) && runs.iter().any(|run| run.thin),
@@ -410,7 +413,10 @@ mod tests {
             column,
             runs: all[from..from + 3].to_vec(),
         };
-        let options = CompareOptions::default();
+        let options = CompareOptions {
+            equivalent: dyno_stats::Margin::new(0.02),
+            ..CompareOptions::default()
+        };
         let groups = [group(0, 0, 0), group(0, 1, 6), group(1, 1, 3)];
         let (cells, unit) = pivot(&groups, "events", Base::Column(0), &options).unwrap();
         assert_eq!(unit, "per second");
@@ -422,6 +428,8 @@ mod tests {
         assert_eq!((base.value, base.ratio), (events.base, None));
         assert_eq!((other.value, other.ratio), (events.new, events.ratio));
         assert_eq!((other.low, other.high), (events.low, events.high));
+        assert_eq!(other.equivalence, events.equivalence);
+        assert!(events.equivalence.is_some() && base.equivalence.is_none());
         assert_eq!(other.verdict, Some(Verdict::Doubtful));
         assert_eq!(other.runs, [7, 8, 9]);
         // A row without the base has no ratios.

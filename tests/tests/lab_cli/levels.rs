@@ -120,6 +120,34 @@ fn the_report_has_plots_prices_and_scaling_laws() {
             "no trial has a series 'data.nothing'",
         ],
     );
+    // Each effect has an answer within a margin.
+    let effects = |options: &str| -> (serde_json::Value, Vec<serde_json::Value>) {
+        let line = format!("lab report small.toml {options} --json");
+        let text = lab.dyno(&line).success().stdout;
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let effects = report["effects"].as_array().unwrap().clone();
+        (report, effects)
+    };
+    let (report, tested) = effects("--equivalent 2%");
+    let answers = report["answer"].as_array().unwrap();
+    assert!(!tested.is_empty(), "{report:#}");
+    for effect in tested {
+        assert!(effect.get("equivalence").is_some(), "{effect}");
+        let level = format!("{}: ", effect["level"].as_str().unwrap());
+        let mut answers = answers.iter().filter_map(serde_json::Value::as_str);
+        let answer = answers.find(|answer| answer.starts_with(&level)).unwrap();
+        let words = ["the same within 2 %", "different", "undecided"];
+        let begins = |word: &&str| answer.starts_with(&format!("{level}{word}"));
+        assert!(words.iter().any(begins), "{answer}");
+    }
+    let (_, plain) = effects("");
+    assert!(
+        plain
+            .iter()
+            .all(|effect| effect.get("equivalence").is_none())
+    );
+    let wrong = lab.dyno("lab report small.toml --equivalent two");
+    has(&wrong.failure(2), &["is not a percentage above 0"]);
     // Another price does not change the trials.
     let dearer = (SMALL.to_owned() + more).replace("on_demand = 0.1", "on_demand = 0.3");
     write(&lab, "small.toml", &dearer);

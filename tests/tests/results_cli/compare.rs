@@ -237,3 +237,73 @@ fn reports_an_unlogged_table_and_a_lost_index_on_postgresql() {
         "{found:#?}"
     );
 }
+
+/// Records a run for each of these pauses between events, in milliseconds.
+fn slept(lab: &Lab, gaps: &[u32]) {
+    let script = lab.file(
+        "steps.lua",
+        "sysbench.cmdline.options = { gap = {'milliseconds', 1} }\n\
+         function thread_init() end\n\
+         function event() dyno.sleep(sysbench.opt.gap / 1000) end\n",
+    );
+    for gap in gaps {
+        lab.dyno(&format!("run {script} --gap={gap} -c 2 {LONGER}"))
+            .success();
+    }
+}
+
+#[test]
+fn a_margin_answers_the_same_different_or_undecided() {
+    let lab = Lab::new();
+    slept(&lab, &[25, 25, 25, 100, 100, 100]);
+    // A run against itself is the same within any margin that its own interval fits.
+    let same = lab.dyno("compare 1 1 --equivalent 50%").success();
+    has(
+        &same,
+        &["run 1 against run 1: the same within 50 %, 1.000×"],
+    );
+    has(&same, &["margin The same within 50 %: the 90 % interval"]);
+    // A margin that is narrower than any interval, which contains 1.
+    let narrow = "compare 1 1 --equivalent 0.0001%";
+    let events = metric(&lab.json(&format!("{narrow} --json"))[0], "events").clone();
+    let test = &events["equivalence"];
+    if test["answer"] == "undecided" {
+        let needed = test["needs"]["seconds_a_side"].as_f64();
+        // Each side has 3 s.
+        assert!(needed.is_some_and(|seconds| seconds > 2.0), "{events}");
+        let words = ": undecided, needs about ";
+        has(&lab.dyno(narrow).success(), &[words, "a side, 1.000×"]);
+    } else {
+        // Only equal intervals of time have no variation.
+        let [low, high] = ["low", "high"].map(|end| events[end].as_f64().unwrap());
+        assert!(high - low < 1e-5, "{events}");
+    }
+    // Rates that differ by a factor of about 4.
+    let line = "compare 1,2,3 4,5,6 --equivalent 2%";
+    let compared = lab.json(&format!("{line} --fail-if 'rate < 0.01x' --json"));
+    let compared = &compared[0];
+    assert_eq!(compared["equivalent_within"], 0.02);
+    let test = &metric(compared, "events")["equivalence"];
+    assert_eq!(test["margin"], 0.02);
+    assert!(test["low"].is_number(), "{test}");
+    assert_eq!(&compared["thresholds"][0]["equivalence"], test);
+    let answer = test["answer"].as_str().unwrap();
+    assert!(["different", "undecided"].contains(&answer), "{test}");
+    let text = lab.dyno(&format!("{line} --fail-if 'rate < 0.01x'"));
+    has(
+        &text,
+        &[
+            &format!(": {answer}"),
+            "rate < 0.01x: 0.",
+            &format!("); {answer}"),
+        ],
+    );
+    // Without the option there are no tests.
+    let plain = lab.json("compare 1,2,3 4,5,6 --json");
+    assert!(plain[0].get("equivalent_within").is_none());
+    assert!(metric(&plain[0], "events").get("equivalence").is_none());
+    for wrong in ["2", "0%", "100%"] {
+        let output = lab.dyno(&format!("compare 1 4 --equivalent {wrong}"));
+        has(&output.failure(2), &["is not a percentage above 0", "2%"]);
+    }
+}

@@ -49,6 +49,12 @@ fn a_table_matches_the_comparison_of_its_runs() {
     );
     assert!(lines[1].starts_with("9M,1,2,rate,per second,"), "{lines:?}");
     assert_eq!(lines.len(), 2);
+    // A margin adds a column.
+    let csv = lab
+        .dyno(&format!("{table} --csv --equivalent 2%"))
+        .success();
+    let head = csv.stdout.lines().next().unwrap();
+    assert!(head.ends_with(",verdict,equivalence"), "{head}");
     let listed = lab.json("list runs --where memory=10M,sessions=1 --json");
     let ids: Vec<_> = listed
         .as_array()

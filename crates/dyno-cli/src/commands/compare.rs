@@ -8,10 +8,10 @@ use dyno_core::finding::{Verdict, verdict};
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
 use dyno_report::junit::{Suite, of_comparison};
-use dyno_report::markdown;
 use dyno_report::terminal::comparison;
+use dyno_report::{equivalence_words, markdown};
 use dyno_results::Scope;
-use dyno_verdict::{CompareOptions, Comparison, compare, leave_out_moved};
+use dyno_verdict::{CompareOptions, Comparison, EquivalenceTest, compare, leave_out_moved};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::definitions::COMPARE;
 use crate::junit::{self, JUnit};
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::record_options::thresholds;
-use crate::settings::usage;
+use crate::settings::{margin, usage};
 use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, window};
 
 /// Number of existing differences listed when a factor matches none.
@@ -50,6 +50,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
 fn compared(parsed: &Parsed) -> Result<u8> {
     let is_markdown = output::is_markdown(parsed)?;
     let junit = JUnit::of(parsed)?;
+    let equivalent = margin(parsed)?;
     let mut all = sides(parsed)?;
     for moved in all.iter_mut().flat_map(leave_out_moved) {
         console::note(&format!("left out: {moved}"));
@@ -69,6 +70,7 @@ fn compared(parsed: &Parsed) -> Result<u8> {
     let options = CompareOptions {
         intended: parsed.values("factor").map(str::to_owned).collect(),
         other_workload: parsed.has("force"),
+        equivalent,
         ..CompareOptions::default()
     };
     let conditions = ratios(parsed)?;
@@ -186,6 +188,8 @@ struct Held {
     low: Option<f64>,
     high: Option<f64>,
     outcome: Limit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equivalence: Option<EquivalenceTest>,
 }
 
 impl Held {
@@ -201,7 +205,7 @@ impl Held {
         }
     }
 
-    /// The condition and the ratio.
+    /// The condition, the ratio, and the answer of `--equivalent`.
     fn line(&self) -> String {
         let found = match (self.ratio, self.low, self.high) {
             (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3}x ({low:.3} – {high:.3})"),
@@ -209,7 +213,9 @@ impl Held {
             (Some(ratio), ..) => format!("{ratio:.3}x, interval unknown"),
             _ => "there is no such ratio".to_owned(),
         };
-        format!("{}: {found}", self.condition)
+        let test = self.equivalence.as_ref().map(equivalence_words);
+        let test = test.map_or_else(String::new, |words| format!("; {words}"));
+        format!("{}: {found}{test}", self.condition)
     }
 }
 
@@ -230,6 +236,7 @@ fn held(compared: &Comparison, conditions: &[Threshold]) -> Vec<Held> {
                 Some(false) => Limit::Kept,
                 None => Limit::Undecided,
             },
+            equivalence: metric.and_then(|one| one.equivalence),
         }
     };
     conditions.iter().map(held).collect()

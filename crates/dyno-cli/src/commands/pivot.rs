@@ -11,7 +11,7 @@ use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
 use dyno_report::export::csv::table as csv_table;
 use dyno_report::terminal::pivot as shown;
-use dyno_report::{Pivot, markdown};
+use dyno_report::{Pivot, equivalence_words, markdown};
 use dyno_results::{Filter, Results, RunLine, Scope};
 use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, leave_out_moved, pivot, pooled};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::runs::{level, no_factor, selected, unknown};
 use crate::definitions::{FIGURES, TABLE};
 use crate::options::{Grammar, Parsed, Script, help, parse};
-use crate::settings::usage;
+use crate::settings::{margin, usage};
 use crate::{STATUS_DONE, console, output, run_store, window};
 use dyno_core::factors::EVERYBODYS;
 
@@ -258,6 +258,7 @@ fn table(
         .collect();
     let options = CompareOptions {
         other_workload: parsed.has("force"),
+        equivalent: margin(parsed)?,
         ..CompareOptions::default()
     };
     let by = of(parsed, &layout, base);
@@ -361,7 +362,7 @@ fn of(parsed: &Parsed, layout: &Layout, base: usize) -> Base {
 
 fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
     if parsed.has("csv") {
-        console::out(&csv(table)?);
+        console::out(&csv(table, parsed.has("equivalent"))?);
         return Ok(());
     }
     let is_markdown = output::is_markdown(parsed)?;
@@ -384,7 +385,7 @@ pub(super) fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a 
     )
 }
 
-fn csv(table: &Pivot) -> std::io::Result<String> {
+fn csv(table: &Pivot, is_tested: bool) -> std::io::Result<String> {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     const COLUMNS: [&str; 9] = [
         "runs",
@@ -400,6 +401,7 @@ fn csv(table: &Pivot) -> std::io::Result<String> {
     let mut names = vec![table.rows.0.clone()];
     names.extend(table.columns.iter().map(|(name, _)| name.clone()));
     names.extend(COLUMNS.map(str::to_owned));
+    names.extend(is_tested.then(|| "equivalence".to_owned()));
     let cells = table.cells.iter().map(|cell| {
         let (level, column) = levels(table, cell);
         let mut fields = vec![level.to_owned()];
@@ -410,6 +412,8 @@ fn csv(table: &Pivot) -> std::io::Result<String> {
         fields.push(table.unit.clone());
         fields.extend([cell.value, cell.ratio, cell.low, cell.high, cell.stalled_s].map(number));
         fields.push(cell.verdict.map_or("", |verdict| verdict.word()).to_owned());
+        let test = || cell.equivalence.as_ref().map(equivalence_words);
+        fields.extend(is_tested.then(|| test().unwrap_or_default()));
         fields
     });
     csv_table(std::iter::once(names).chain(cells))
@@ -429,6 +433,7 @@ fn as_json(table: &Pivot) -> Value {
                 "ratio": cell.ratio,
                 "low": cell.low,
                 "high": cell.high,
+                "equivalence": cell.equivalence,
                 "stalled_s": cell.stalled_s,
                 "verdict": cell.verdict,
             })

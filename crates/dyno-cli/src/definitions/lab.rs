@@ -68,6 +68,13 @@ pub(crate) const LAB: &[Opt] = &[
     ),
     opt(
         GROUP,
+        "equivalent",
+        Some("PERCENT"),
+        "report: test whether effects are within this margin, e.g. 2%: the same, different, or \
+         undecided, with the blocks that would decide",
+    ),
+    opt(
+        GROUP,
         "gate",
         None,
         "report: exit with status 4 if a claim does not hold, 3 if one cannot be judged",

@@ -63,6 +63,13 @@ const BASE: Opt = opt(
     Some("LEVEL"),
     "Level of the columns (without columns, of the rows) that ratios compare with [the first]",
 );
+pub(super) const EQUIVALENT: Opt = opt(
+    GROUP,
+    "equivalent",
+    Some("PERCENT"),
+    "Test whether figures are the same within this margin, e.g. 2%: the same, different, or \
+     undecided, with the time or the runs that would decide",
+);
 const FORMAT: Opt = opt(
     GROUP,
     "format",
@@ -254,6 +261,7 @@ pub(crate) const COMPARE: &[Opt] = &[
         None,
         "Compare runs of different workloads, and say so",
     ),
+    EQUIVALENT,
     opt(
         GROUP,
         "fail-if",
@@ -302,6 +310,7 @@ pub(crate) const TABLE: &[Opt] = &[
     )
     .one_of(&FIGURES),
     BASE,
+    EQUIVALENT,
     WHERE,
     opt(
         GROUP,

@@ -178,6 +178,27 @@ mod tests {
     }
 
     #[test]
+    fn effects_are_tested_for_equivalence() {
+        use dyno_stats::{Equivalence, Margin};
+        let experiment = crossed();
+        let answer = |slow: f64| {
+            let all = trials(&experiment, 8, |levels, noise| {
+                1_000.0 * noise * if levels["engine"] == "b" { slow } else { 1.0 }
+            });
+            let found = effects(&experiment, &all, "rate");
+            let tested = found[0].ratio.tested().unwrap();
+            assert!(tested.inner.low > tested.interval.low, "{tested:?}");
+            assert!(tested.inner.high < tested.interval.high, "{tested:?}");
+            Equivalence::of(&tested, Margin::new(0.02).unwrap())
+        };
+        assert!(matches!(
+            answer(1.0),
+            Equivalence::Same | Equivalence::SameButMeasurable
+        ));
+        assert_eq!(answer(0.8), Equivalence::Different);
+    }
+
+    #[test]
     fn no_effect_is_seldom_shown() {
         let experiment = crossed();
         let mut shown = 0;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dyno_stats::intervals::mean_interval;
-use dyno_stats::{Bounds, mean};
+use dyno_stats::{Bounds, Tested, inner_confidence, mean};
 
 use super::{Figure, Measured};
 
@@ -36,6 +36,8 @@ pub struct Ratio {
     pub value: f64,
     /// Its confidence interval.
     pub bounds: Option<Bounds>,
+    /// Of a ratio between trials, the interval at [`inner_confidence`].
+    pub inner: Option<Bounds>,
     /// The source of the interval.
     pub source: Source,
     /// The number of pairs of trials.
@@ -46,6 +48,15 @@ pub struct Ratio {
 const BLOCKS_NEEDED_MAX: usize = 1_000;
 
 impl Ratio {
+    /// The ratio as a test of equivalence needs it; `None` without an interval.
+    pub fn tested(&self) -> Option<Tested> {
+        Some(Tested {
+            ratio: self.value,
+            interval: self.bounds?,
+            inner: self.inner?,
+        })
+    }
+
     /// Whether its interval contains 1 and reaches beyond 10 % on a side: it shows neither a
     /// difference nor its absence.
     pub fn is_undecided(&self) -> bool {
@@ -193,23 +204,31 @@ impl Pairs {
         let blocks = self.blocks();
         let value = mean(&blocks)?;
         let pairs = self.by_block.values().map(Vec::len).sum();
-        let between = mean_interval(&blocks, confidence).filter(|_| blocks.len() > 1);
-        let (bounds, source) = match between {
-            Some(bounds) => (Some(bounds), Source::Blocks(blocks.len())),
-            None => match self.within(value, confidence) {
-                Some(bounds) => (Some(bounds), Source::Within),
-                None => (None, Source::Nothing),
-            },
+        let (bounds, source) = self.interval(&blocks, value, confidence);
+        let (inner, _) = self.interval(&blocks, value, inner_confidence(confidence));
+        let ratio = |logs: Bounds| Bounds {
+            low: logs.low.exp(),
+            high: logs.high.exp(),
         };
         Some(Ratio {
             value: value.exp(),
-            bounds: bounds.map(|bounds| Bounds {
-                low: bounds.low.exp(),
-                high: bounds.high.exp(),
-            }),
+            bounds: bounds.map(ratio),
+            inner: inner.map(ratio),
             source,
             pairs,
         })
+    }
+
+    /// The interval of the mean of these blocks, with its source.
+    fn interval(&self, blocks: &[f64], mean: f64, confidence: f64) -> (Option<Bounds>, Source) {
+        let between = mean_interval(blocks, confidence).filter(|_| blocks.len() > 1);
+        match between {
+            Some(bounds) => (Some(bounds), Source::Blocks(blocks.len())),
+            None => match self.within(mean, confidence) {
+                Some(bounds) => (Some(bounds), Source::Within),
+                None => (None, Source::Nothing),
+            },
+        }
     }
 
     /// The interval from the standard errors within the trials.
@@ -229,6 +248,7 @@ impl Pairs {
 /// are from within one run.
 fn normal_quantile(confidence: f64) -> f64 {
     match confidence {
+        c if c <= 0.9 => 1.644_854,
         c if c <= 0.95 => 1.959_964,
         c if c <= 0.99 => 2.575_829,
         c if c <= 0.999 => 3.290_527,
@@ -247,6 +267,7 @@ pub(super) fn over_blocks(by_block: &BTreeMap<usize, Vec<f64>>) -> Option<Ratio>
     Some(Ratio {
         value,
         bounds,
+        inner: None,
         source: match bounds {
             Some(_) => Source::Blocks(means.len()),
             None => Source::Nothing,
@@ -263,6 +284,7 @@ mod tests {
         Ratio {
             value,
             bounds: Some(Bounds { low, high }),
+            inner: None,
             source: Source::Blocks(blocks),
             pairs: blocks,
         }

@@ -1,9 +1,10 @@
 //! A comparison of two sides.
 
 use dyno_core::figures::MS;
+use dyno_stats::Equivalence;
 use dyno_verdict::{Basis, Better, Comparison, Metric};
 
-use super::{Cell, PAGE, Table, Value};
+use super::{Cell, PAGE, Table, Value, equivalence_word};
 use crate::number::{figure, in_time_unit, plain, time_unit};
 use crate::terminal::{EventWord, Ink};
 
@@ -148,19 +149,31 @@ fn longer_ms(metric: &Metric) -> f64 {
 
 /// The ratio in words, with its colour.
 fn direction(metric: &Metric) -> (Ink, String) {
-    let Some(ratio) = metric.ratio.filter(|_| metric.significant) else {
-        return (Ink::Faint, String::new());
+    let nothing = (Ink::Faint, "");
+    let (ink, word) = match (metric.equivalence, metric.ratio) {
+        (Some(test), Some(ratio)) => {
+            let ink = match test.answer {
+                Equivalence::Different => change(metric, ratio).0,
+                Equivalence::Undecided { .. } => Ink::Faint,
+                Equivalence::Same | Equivalence::SameButMeasurable => Ink::Plain,
+            };
+            (ink, equivalence_word(&test))
+        }
+        (None, Some(ratio)) if metric.significant => change(metric, ratio),
+        _ => nothing,
     };
+    (ink, word.to_owned())
+}
+
+fn change(metric: &Metric, ratio: f64) -> (Ink, &'static str) {
     let better = match metric.better {
         Better::Higher => ratio > 1.0,
         Better::Lower => ratio < 1.0,
     };
-    let (ink, word) = if better {
-        (Ink::Good, "better")
-    } else {
-        (Ink::Error, "worse")
-    };
-    (ink, word.to_owned())
+    match better {
+        true => (Ink::Good, "better"),
+        false => (Ink::Error, "worse"),
+    }
 }
 
 fn chance(p: f64) -> String {

@@ -3,6 +3,7 @@
 mod agents;
 mod comparison;
 mod costs;
+mod equivalence;
 mod errors;
 mod facts;
 mod findings;
@@ -23,6 +24,8 @@ mod table;
 pub(crate) use agents::agents;
 pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, times};
 pub(crate) use costs::{costs, included, shared_costs};
+pub use equivalence::equivalence_words;
+pub(crate) use equivalence::{equivalence_rule, equivalence_short, equivalence_word};
 pub(crate) use errors::{
     by_code, cut_off, error_codes, errors, interruptions, message, unfinished,
 };

@@ -46,6 +46,7 @@ pub(super) fn hostile(text: &str) -> Several {
         ratio: Some(1.0),
         low: None,
         high: None,
+        equivalence: None,
         stalled_s: None,
         verdict: None,
         thin: false,

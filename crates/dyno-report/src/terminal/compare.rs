@@ -3,11 +3,15 @@
 mod labels;
 
 use dyno_core::finding::{Tally, verdict};
+use dyno_stats::Equivalence;
 use dyno_verdict::{Better, Comparison, DURING_RUN, Difference, Metric, Side};
 
 use super::look::{Ink, Look, cut};
 use super::page::Page;
-use crate::document::{self, Table, digits, interval, is_there, times};
+use crate::document::{
+    self, Table, digits, equivalence_rule, equivalence_word, equivalence_words, interval, is_there,
+    times,
+};
 use crate::number::figure;
 
 pub(crate) use labels::{label, plain_name};
@@ -84,8 +88,23 @@ fn answered(comparison: &Comparison) -> String {
     };
     let times = format!("{}×{}", times(ratio), bounds(metric));
     let Some(low) = metric.low else {
-        return format!("{new} against {base}: {times} the {what}, too few intervals to judge");
+        let undecided = match comparison.equivalent_within {
+            Some(_) => "undecided, ",
+            None => "",
+        };
+        return format!(
+            "{new} against {base}: {undecided}{times} the {what}, too few intervals to judge"
+        );
     };
+    if let Some(test) = &metric.equivalence {
+        let words = equivalence_words(test);
+        let is_alone = test.answer == Equivalence::Different && !metric.significant;
+        let corrected = metric.p_corrected.filter(|_| is_alone).map(not_among_all);
+        return format!(
+            "{new} against {base}: {words}, {times} the {what}{}",
+            corrected.unwrap_or_default()
+        );
+    }
     match (
         holds_one(metric, low),
         metric.significant,
@@ -97,10 +116,14 @@ fn answered(comparison: &Comparison) -> String {
         (true, false, _) => format!("{new} against {base}: undecided, {times} the {what}"),
         // Without variance there is no test of significance.
         (_, true, _) | (false, false, None) => format!("{new}: {times} the {what} of {base}"),
-        (false, false, Some(p)) => format!(
-            "{new}: {times} the {what} of {base}, not significant among all figures (p {p:.2})"
-        ),
+        (false, false, Some(p)) => {
+            format!("{new}: {times} the {what} of {base}{}", not_among_all(p))
+        }
     }
+}
+
+fn not_among_all(p: f64) -> String {
+    format!(", not significant among all figures (p {p:.2})")
 }
 
 /// The answer in a word: `faster`, `slower`, `same` or `undecided`.
@@ -111,6 +134,16 @@ pub(crate) fn outcome(comparison: &Comparison) -> &'static str {
     else {
         return UNDECIDED;
     };
+    let change = match (metric.better, ratio > 1.0) {
+        (Better::Higher, true) | (Better::Lower, false) => "faster",
+        (Better::Higher, false) | (Better::Lower, true) => "slower",
+    };
+    if let Some(test) = &metric.equivalence {
+        return match test.answer {
+            Equivalence::Different => change,
+            _ => equivalence_word(test),
+        };
+    }
     match (
         holds_one(metric, low),
         metric.significant,
@@ -118,10 +151,7 @@ pub(crate) fn outcome(comparison: &Comparison) -> &'static str {
     ) {
         (true, false, _) if is_small(metric, low) => "same",
         (true, false, _) | (false, false, Some(_)) => UNDECIDED,
-        _ => match (metric.better, ratio > 1.0) {
-            (Better::Higher, true) | (Better::Lower, false) => "faster",
-            (Better::Higher, false) | (Better::Lower, true) => "slower",
-        },
+        _ => change,
     }
 }
 
@@ -186,6 +216,9 @@ pub(crate) fn product(server: &str) -> String {
 pub(super) fn rests(comparison: &Comparison, all: bool, page: &mut Page) {
     remarks(&comparison.metrics, page);
     page.row("basis", Ink::Faint, document::basis(comparison.basis));
+    if let Some(margin) = comparison.equivalent_within {
+        page.row("margin", Ink::Faint, &equivalence_rule(margin));
+    }
     differences(comparison, all, page);
     for finding in document::against(&comparison.findings) {
         let (ink, word) = document::counts_as(finding);

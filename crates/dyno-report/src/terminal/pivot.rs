@@ -64,6 +64,8 @@ pub(super) fn texts(table: &Pivot) -> Vec<Texts> {
             .map_or_else(|| "–".to_owned(), |value| number(value, &table.unit));
         let mut lines = vec![(ink, format!("{value} {mark}"))];
         lines.extend(ratio(cell).map(|text| (Ink::Faint, text)));
+        let test = cell.equivalence.as_ref();
+        lines.extend(test.map(|test| (Ink::Plain, document::equivalence_short(test))));
         if let Some(stalled_s) = cell.stalled_s.filter(|stalled_s| *stalled_s > 0.0) {
             lines.push((Ink::Warning, format!("stalled {} s", figure(stalled_s))));
         }
@@ -202,12 +204,18 @@ pub(super) fn legend(table: &Pivot) -> String {
         true => "Different workloads are not compared: there are no ratios.",
         false => "Ratios have their 95 % confidence interval.",
     };
-    format!("{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}")
+    let mut tests = table.cells.iter().filter_map(|cell| cell.equivalence);
+    let rule = tests.next().map_or_else(String::new, |test| {
+        format!(" {}", document::equivalence_rule(test.margin))
+    });
+    format!("{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}{rule}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_stats::{Bounds, Margin, Tested};
+    use dyno_verdict::{Amount, EquivalenceTest};
 
     fn cell(row: usize, column: usize, value: f64, ratio: Option<f64>) -> Cell {
         Cell {
@@ -218,6 +226,7 @@ mod tests {
             ratio,
             low: ratio.map(|ratio| ratio * 0.95),
             high: ratio.map(|ratio| ratio * 1.05),
+            equivalence: None,
             stalled_s: Some(if row == 1 { 2.5 } else { 0.0 }),
             verdict: Some(if column == 1 {
                 Verdict::Doubtful
@@ -269,6 +278,37 @@ mod tests {
         assert!(text.starts_with("\nrate, per second\n"), "{text}");
         assert!(text.contains("are not compared: there are no ratios."));
     }
+
+    #[test]
+    fn cells_have_the_answers_of_a_margin() {
+        let mut equal = table();
+        let tested = Tested {
+            ratio: 1.1,
+            interval: Bounds {
+                low: 0.99,
+                high: 1.22,
+            },
+            inner: Bounds {
+                low: 1.0,
+                high: 1.21,
+            },
+        };
+        let margin = Margin::new(0.02).unwrap();
+        let test = EquivalenceTest::of(&tested, margin, Amount::Runs(3));
+        equal.cells[1].equivalence = Some(test);
+        let text = pivot(&equal, &Look::default());
+        // The interval ends at 1 with 1.22 times as much data.
+        assert!(text.contains("undecided: +1 run\n"), "{text}");
+        let flat: Vec<&str> = text.split_whitespace().collect();
+        let flat = flat.join(" ");
+        assert!(
+            flat.contains("interval. The same within 2 %: the 90 %"),
+            "{flat}"
+        );
+        let plain = pivot(&table(), &Look::default());
+        assert!(!plain.contains("same within"), "{plain}");
+    }
+
     #[test]
     fn every_width_is_kept() {
         let mut wide = table();

@@ -8,8 +8,9 @@ use dyno_core::interval::Counters;
 use dyno_core::record::RunRecord;
 use dyno_core::unknown::{self, Of};
 
+use crate::compare::equivalence::{amount, test};
 use crate::compare::estimate::{Estimate, Ratio, Within, ratio};
-use crate::compare::{Basis, Better, CompareOptions, Metric, MetricKind};
+use crate::compare::{Amount, Basis, Better, CompareOptions, Metric, MetricKind};
 use crate::costs::{CLIENT_CPU, READ, SERVER_CPU, Summed, WRITTEN, costs};
 use crate::view::{Bin, View};
 
@@ -51,9 +52,10 @@ pub(super) fn metrics(
     rows.extend(figures::rows(base, new));
     rows.extend(COSTS.iter().map(|cost| cost_row(cost, base, new)));
     rows.extend(host::rows(base, new));
+    let amount = amount(base, new, basis);
     let mut metrics: Vec<Metric> = rows
         .into_iter()
-        .map(|row| compared(row, basis, options.confidence))
+        .map(|row| compared(row, (basis, amount), options))
         .collect();
     decide(&mut metrics, options);
     metrics
@@ -329,7 +331,7 @@ pub(super) fn series(values: impl Iterator<Item = f64>) -> Within {
     }
 }
 
-fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
+fn compared(row: Row, (basis, amount): (Basis, Amount), options: &CompareOptions) -> Metric {
     let (base, new) = (row.base.as_ref(), row.new.as_ref());
     let value =
         |estimate: Option<&Estimate>| estimate.map(|e| e.value).filter(|value| value.is_finite());
@@ -339,10 +341,13 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
         .filter(|(base, _)| *base != 0.0)
         .map(|(base, new)| new / base);
     let found = match base.zip(new) {
-        Some((base, new)) => ratio(base, new, basis, confidence),
+        Some((base, new)) => ratio(base, new, basis, options.confidence),
         None => Ratio::default(),
     };
     let bounds = found.bounds.filter(|_| shown.is_some());
+    let equivalence = base.zip(new).zip(shown.zip(bounds));
+    let equivalence =
+        equivalence.and_then(|(sides, found)| test(sides, found, (basis, amount), options));
     let mut remark = row.remark;
     if remark.is_empty() && shown.is_some() && bounds.is_none() {
         remark = "too few data for an interval".to_owned();
@@ -374,6 +379,7 @@ fn compared(row: Row, basis: Basis, confidence: f64) -> Metric {
         p: found.p.filter(|p| p.is_finite()),
         p_corrected: None,
         significant: false,
+        equivalence,
         remark,
     }
 }
@@ -428,6 +434,7 @@ mod tests {
             p: Some(p),
             p_corrected: None,
             significant: false,
+            equivalence: None,
             remark: String::new(),
         };
         let mut metrics = [

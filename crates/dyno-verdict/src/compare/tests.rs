@@ -1,5 +1,6 @@
 //! Comparisons of runs with known differences.
 
+mod equivalence;
 mod followers;
 mod logs;
 mod moved;

@@ -56,7 +56,7 @@ pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         ..stored
     };
     let experiment = as_it_ran(&stored)?;
-    let found = LabResult::load(&results, &stored, &experiment)?;
+    let found = LabResult::load(&results, &stored, &experiment, None)?;
     let mut files = scripts::collect(&experiment, &stored.trials, &base)?;
     checks::hide_passwords(&experiment);
     if !parsed.has("force") {

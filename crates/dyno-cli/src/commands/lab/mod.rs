@@ -1,5 +1,6 @@
 //! `dyno lab`: experiments, one file each.
 
+mod answer;
 mod bundle;
 mod caller;
 mod definition;
@@ -73,7 +74,7 @@ const OPTIONS: [(&str, &[&str]); 6] = [
         &["accept-changes", "keep-servers", "max-failures", "reload"],
     ),
     ("status", &[]),
-    ("report", &["output", "force", "csv", "gate"]),
+    ("report", &["output", "force", "csv", "gate", "equivalent"]),
     ("bundle", &["output", "force"]),
 ];
 

@@ -14,20 +14,20 @@ use dyno_report::html::{self, ReportInput};
 use dyno_report::sheet::Sheet;
 use dyno_report::terminal::{self, Look};
 use dyno_results::{Results, StoredExperiment};
+use dyno_stats::Margin;
 use serde_json::{Value, json};
 
+use super::answer::{answer, effect};
 use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, unseen, why};
 use super::tables::{self, LabTable};
 use super::{file_name, plans, plots, status};
 use crate::commands::report::compared;
 use crate::options::Parsed;
-use crate::settings::usage;
+use crate::settings::{margin, usage};
 use crate::{STATUS_DONE, STATUS_LIMIT, STATUS_REFUSED, console, output, run_store};
 
 /// With more runs than this, the page has no section for each run.
 const RUNS_SHOWN_MAX: usize = 40;
-/// With more effects than this, the answer leaves some out.
-const EFFECTS_SHOWN_MAX: usize = 4;
 
 /// Prints an experiment's results, and writes its page.
 ///
@@ -41,7 +41,7 @@ pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
         [file] => as_it_is_now(file, stored.head.scale.as_deref(), experiment),
         _ => experiment,
     };
-    let found = LabResult::load(&results, &stored, &experiment)?;
+    let found = LabResult::load(&results, &stored, &experiment, margin(parsed)?)?;
     if let Some(folder) = parsed.value("csv") {
         found.write_csv(folder)?;
     }
@@ -81,6 +81,8 @@ pub(super) struct LabResult<'a> {
     plots: Vec<html::Plot>,
     /// The baseline level of each factor.
     bases: BTreeMap<String, String>,
+    /// The margin within which effects count as none, if that is tested.
+    margin: Option<Margin>,
 }
 
 impl<'a> LabResult<'a> {
@@ -92,6 +94,7 @@ impl<'a> LabResult<'a> {
         results: &Results,
         stored: &'a StoredExperiment,
         experiment: &Experiment,
+        margin: Option<Margin>,
     ) -> Result<Self> {
         let identities: Vec<&str> = stored.trials.iter().map(|t| t.identity.as_str()).collect();
         let states = results.trial_states(&identities)?;
@@ -104,7 +107,7 @@ impl<'a> LabResult<'a> {
                 stored.head.name
             )));
         }
-        let mut found = Self::of(stored, experiment, done);
+        let mut found = Self::of(stored, experiment, done, margin);
         let best = best_again(experiment, &found.done, again.as_ref());
         found.answer.extend(best);
         found.answer.extend(control(stored, &found.done));
@@ -113,15 +116,20 @@ impl<'a> LabResult<'a> {
         Ok(found)
     }
 
-    fn of(stored: &'a StoredExperiment, experiment: &Experiment, done: Vec<Done>) -> Self {
+    fn of(
+        stored: &'a StoredExperiment,
+        experiment: &Experiment,
+        done: Vec<Done>,
+        margin: Option<Margin>,
+    ) -> Self {
         let measured: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
         let subject = figures::subject(experiment);
         let effects = dyno_lab::effects(experiment, &measured, subject);
         let (plots, wrong) = plots::plots(experiment, &done);
-        let mut tables = tables::tables(experiment, &done);
+        let mut tables = tables::tables(experiment, &done, margin);
         tables.extend(wrong.into_iter().map(LabTable::Missing));
         let together = dyno_lab::interactions(experiment, &measured, subject);
-        let mut answer = answer(&effects, &together, subject);
+        let mut answer = answer(&effects, &together, subject, margin);
         answer.extend(broken(experiment, &done));
         if let Some((sheet, summary)) = plans::plans(&done) {
             tables.push(LabTable::Plans(sheet));
@@ -137,6 +145,7 @@ impl<'a> LabResult<'a> {
                     Some((name.clone(), experiment.base_level(name)?))
                 })
                 .collect(),
+            margin,
             again: None,
             notes: Vec::new(),
             why: why(&done),
@@ -145,7 +154,7 @@ impl<'a> LabResult<'a> {
             claims: experiment.judge(&measured),
             tables,
             plots,
-            effects: tables::effects(experiment, &done, subject),
+            effects: tables::effects(experiment, &done, (subject, margin)),
             done,
         }
     }
@@ -262,6 +271,7 @@ impl<'a> LabResult<'a> {
                 "figures": steps.collect::<std::collections::BTreeMap<_, _>>(),
             })
         });
+        let effects = self.found.iter().map(|found| effect(found, self.margin));
         json!({
             "name": self.stored.head.name,
             "question": self.stored.head.question,
@@ -269,7 +279,7 @@ impl<'a> LabResult<'a> {
             "planned": self.stored.trials.len(),
             "done": self.done.len(),
             "answer": self.answer,
-            "effects": self.found.iter().map(effect).collect::<Vec<_>>(),
+            "effects": effects.collect::<Vec<_>>(),
             "claims": claims.collect::<Vec<_>>(),
             "trials": trials.collect::<Vec<_>>(),
         })
@@ -396,95 +406,4 @@ fn sides(runs: &[RunRecord]) -> Vec<Vec<usize>> {
         }
     }
     sides
-}
-
-fn effect(of: &Effect) -> Value {
-    json!({
-        "level": of.what,
-        "base": of.base,
-        "ratio": of.ratio.value,
-        "low": of.ratio.bounds.map(|own| own.low),
-        "high": of.ratio.bounds.map(|own| own.high),
-        "interval": of.ratio.source.words(),
-        "pairs": of.ratio.pairs,
-        "shown": of.is_shown,
-    })
-}
-
-/// A sentence for an interval that is too wide to tell whether there is a difference, with the
-/// number of blocks that would narrow it.
-fn undecided(effect: &Effect, figure: &str) -> String {
-    let needs = match effect.ratio.blocks_needed() {
-        Some(1) => "needs about 1 more block".to_owned(),
-        Some(more) => format!("needs about {more} more blocks"),
-        None => "more blocks would hardly help".to_owned(),
-    };
-    format!(
-        "{}: undecided, {} times the {figure} of {} ({}), {needs}",
-        effect.what,
-        effect.ratio.value_words(),
-        effect.base,
-        effect.ratio.bounds_words()
-    )
-}
-
-/// One sentence for the effect of each factor.
-fn answer(effects: &[Effect], together: &[Effect], subject: &str) -> Vec<String> {
-    let figure = tables::subject_words(subject);
-    let mut shown: Vec<&Effect> = effects.iter().collect();
-    if shown.len() > EFFECTS_SHOWN_MAX {
-        let size = |effect: &Effect| effect.ratio.value.ln().abs();
-        shown.sort_by(|one, other| size(other).total_cmp(&size(one)));
-        shown.truncate(EFFECTS_SHOWN_MAX);
-        // The greatest effects, in the order of the file.
-        shown = effects
-            .iter()
-            .filter(|effect| shown.iter().any(|own| std::ptr::eq(*own, *effect)))
-            .collect();
-    }
-    let sentence = |effect: &&Effect| {
-        let (what, base) = (&effect.what, &effect.base);
-        let (ratio, bounds) = (effect.ratio.value_words(), effect.ratio.bounds_words());
-        if effect.ratio.bounds.is_none() {
-            return format!(
-                "{what}: {ratio} times the {figure} of {base} in single trials, too few to tell a \
-                 difference from chance"
-            );
-        }
-        let alone = effect.ratio.bounds.is_some_and(|own| !own.contains(1.0));
-        match (effect.is_shown, alone) {
-            (true, _) => format!("{what}: {ratio} times the {figure} of {base} ({bounds})"),
-            (false, true) => format!(
-                "{what}: {ratio} times the {figure} of {base} ({bounds}); not significant after \
-                 correcting for {} comparisons",
-                effects.len()
-            ),
-            (false, false) if effect.ratio.is_undecided() => undecided(effect, figure),
-            (false, false) => format!(
-                "{what}: no significant difference from {base} ({ratio} times its {figure}; \
-                 {bounds})"
-            ),
-        }
-    };
-    let differs = |effect: &Effect| {
-        let own = |other: &&Effect| other.what.split(" × ").any(|what| what == effect.what);
-        let shown = together.iter().filter(|other| other.is_shown);
-        shown.clone().any(|other| own(&other))
-    };
-    let left = match effects.len() - shown.len() {
-        0 => None,
-        1 => Some("One more level is among the effects below".to_owned()),
-        left => Some(format!("{left} more levels are among the effects below")),
-    };
-    let sentences = shown.iter().map(|effect| {
-        let sentence = sentence(effect);
-        match differs(effect) {
-            true => format!(
-                "{sentence}; across all levels of the other factors, but it changes with them: see \
-                 the tables"
-            ),
-            false => sentence,
-        }
-    });
-    sentences.chain(left).collect()
 }

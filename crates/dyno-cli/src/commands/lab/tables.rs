@@ -1,7 +1,9 @@
 //! The tables of an experiment's report.
 
+mod blocks;
 mod captures;
 mod costs;
+mod effects;
 mod pairs;
 mod phases;
 mod pivots;
@@ -15,12 +17,14 @@ use dyno_conduct::lab::figures::Done;
 use dyno_core::record::RunRecord;
 use dyno_core::units::human_number;
 use dyno_lab::file::{Experiment, Table, TableKind};
-use dyno_lab::{Effect, Measured, Ratio};
 use dyno_report::Pivot;
 use dyno_report::sheet::Sheet;
-use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, pivot};
+use dyno_stats::Margin;
+use dyno_verdict::{Base, CompareOptions, Group, Layout, pivot};
 
+use self::blocks::by_block;
 use self::costs::costs;
+pub(super) use self::effects::effects;
 pub(super) use self::pivots::as_sheet;
 use self::pivots::head;
 use self::scaling::scaling;
@@ -39,7 +43,11 @@ pub(super) enum LabTable {
 }
 
 /// The file's tables; by default the table of cells.
-pub(super) fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
+pub(super) fn tables(
+    experiment: &Experiment,
+    done: &[Done],
+    margin: Option<Margin>,
+) -> Vec<LabTable> {
     if done.is_empty() {
         return Vec::new();
     }
@@ -63,7 +71,7 @@ pub(super) fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
                 experiment,
                 done,
                 (rows, columns),
-                experiment.subject(),
+                (experiment.subject(), margin),
             )]
         };
         return match factors.split_last() {
@@ -75,11 +83,11 @@ pub(super) fn tables(experiment: &Experiment, done: &[Done]) -> Vec<LabTable> {
     experiment
         .tables
         .iter()
-        .map(|table| of(experiment, table, done))
+        .map(|table| of(experiment, table, done, margin))
         .collect()
 }
 
-fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> LabTable {
+fn of(experiment: &Experiment, table: &Table, done: &[Done], margin: Option<Margin>) -> LabTable {
     let chosen: Vec<&Done> = done
         .iter()
         .filter(|done| experiment.is_of(&done.measured, &table.cells))
@@ -94,7 +102,8 @@ fn of(experiment: &Experiment, table: &Table, done: &[Done]) -> LabTable {
         TableKind::Cells | TableKind::Ladder => {
             let (rows, columns) = placed(experiment, table, columns);
             let own: Vec<&Done> = chosen;
-            made(experiment, &own, (&rows, columns.as_deref()), figure)
+            let places = (&rows[..], columns.as_deref());
+            made(experiment, &own, places, (figure, margin))
         }
         TableKind::Stalls => LabTable::Sheet(stalls(experiment, &chosen)),
         TableKind::Resources => LabTable::Sheet(resources(experiment, &chosen)),
@@ -145,7 +154,7 @@ fn cells(
     experiment: &Experiment,
     done: &[Done],
     (rows, columns): (&[String], Option<&String>),
-    figure: &str,
+    figure: (&str, Option<Margin>),
 ) -> LabTable {
     let all: Vec<&Done> = done.iter().collect();
     made(
@@ -160,11 +169,11 @@ fn made(
     experiment: &Experiment,
     done: &[&Done],
     (rows, columns): (&[String], Option<&str>),
-    figure: &str,
+    (figure, margin): (&str, Option<Margin>),
 ) -> LabTable {
     let known = done.iter().any(|done| done.value(figure).is_some());
     let has_values = |pivot: &Pivot| pivot.cells.iter().any(|cell| cell.value.is_some());
-    match try_cells(experiment, done, (rows, columns), figure) {
+    match try_cells(experiment, done, (rows, columns), (figure, margin)) {
         Ok(pivot) if has_values(&pivot) || !known => LabTable::Cells(Box::new(pivot)),
         // A figure of experiments that comparisons of runs lack.
         _ if known => {
@@ -211,7 +220,7 @@ fn try_cells(
     experiment: &Experiment,
     done: &[&Done],
     (rows, columns): (&[String], Option<&str>),
-    figure: &str,
+    (figure, margin): (&str, Option<Margin>),
 ) -> anyhow::Result<Pivot> {
     let metric = metric(figure)?;
     let runs: Vec<&RunRecord> = usable(done);
@@ -247,7 +256,7 @@ fn try_cells(
     };
     let (mut cells, unit) = pivot(&groups, &metric, of, &CompareOptions::default())?;
     for cell in &mut cells {
-        by_block(cell, &layout, base, (done, figure));
+        by_block(cell, &layout, base, (done, figure, margin));
     }
     let pooled = dyno_verdict::pooled(&groups);
     Ok(Pivot {
@@ -260,36 +269,6 @@ fn try_cells(
         runs: Vec::new(),
         pooled,
     })
-}
-
-/// Replaces a cell's ratio with the blockwise one that claims and effects use.
-fn by_block(cell: &mut Cell, layout: &Layout, base: usize, (done, figure): (&[&Done], &str)) {
-    let (across, at) = match &layout.columns {
-        Some(columns) => (columns, cell.column),
-        None => (&layout.rows, cell.row),
-    };
-    if cell.ratio.is_none() || at == base {
-        return;
-    }
-    let others: Vec<&str> = across.0.split(", ").collect();
-    let is_at = |trial: &Measured, (names, levels): &(String, Vec<String>), at: usize| {
-        let own = names.split(", ").map(|name| trial.levels.get(name));
-        let own: Option<Vec<&str>> = own.map(|level| level.map(String::as_str)).collect();
-        own.is_some_and(|own| levels.get(at).is_some_and(|level| *level == own.join(", ")))
-    };
-    let in_row = |trial: &Measured| match &layout.columns {
-        Some(_) => is_at(trial, &layout.rows, cell.row),
-        None => true,
-    };
-    let of = |trial: &Measured| in_row(trial) && is_at(trial, across, at);
-    let to = |trial: &Measured| in_row(trial) && is_at(trial, across, base);
-    let trials: Vec<Measured> = done.iter().map(|done| done.measured.clone()).collect();
-    let ratio = dyno_lab::between(&trials, (&of, &to), &others, figure);
-    // Two methods would give two ratios for the same runs.
-    cell.ratio = ratio.map(|ratio| ratio.value);
-    let bounds = ratio.and_then(|ratio| ratio.bounds);
-    cell.low = bounds.map(|own| own.low);
-    cell.high = bounds.map(|own| own.high);
 }
 
 /// The runs of valid trials; all runs of a cell without any.
@@ -453,37 +432,4 @@ pub(super) fn subject_words(subject: &str) -> &str {
         "p99" => "p99 response time",
         other => other,
     }
-}
-
-/// The effect of each factor, and interactions.
-pub(super) fn effects(experiment: &Experiment, done: &[Done], figure: &str) -> Option<Sheet> {
-    let measured: Vec<dyno_lab::Measured> = done.iter().map(|done| done.measured.clone()).collect();
-    let alone = dyno_lab::effects(experiment, &measured, figure);
-    let together = match experiment.crossed().len() {
-        0 | 1 => Vec::new(),
-        _ => dyno_lab::interactions(experiment, &measured, figure),
-    };
-    if alone.is_empty() {
-        return None;
-    }
-    let mut made = sheet(
-        &format!("Effects on the {}", subject_words(figure)),
-        "Each level against its factor's base, across all levels of the other factors; of two \
-         factors, their joint effect divided by their single effects. An effect is shown if its \
-         interval, widened for the number of comparisons, excludes 1.",
-        &[],
-        &["level", "to", "ratio (95 %)", "shown"],
-    );
-    made.columns[0].1 = false;
-    let row = |effect: &Effect| {
-        vec![
-            effect.what.clone(),
-            effect.base.clone(),
-            Ratio::words(&effect.ratio),
-            if effect.is_shown { "yes" } else { "no" }.to_owned(),
-        ]
-    };
-    made.columns[1].1 = false;
-    made.rows = alone.iter().chain(&together).map(row).collect();
-    Some(made)
 }

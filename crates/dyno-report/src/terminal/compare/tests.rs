@@ -1,6 +1,7 @@
 use dyno_samples::full::minute;
 use dyno_samples::values;
-use dyno_verdict::{CompareOptions, compare};
+use dyno_stats::{Bounds, Margin, Tested};
+use dyno_verdict::{Amount, CompareOptions, EquivalenceTest, compare};
 
 use super::*;
 
@@ -133,4 +134,68 @@ fn changes_during_a_run_come_before_other_settings_and_name_no_side() {
     comparison.differences = vec![change];
     let unnamed = sides(&comparison);
     assert_eq!(unnamed, ("run 3".to_owned(), "run 4".to_owned()));
+}
+
+#[test]
+fn a_margin_has_three_answers() {
+    let (mut base, mut new) = (minute(1, 1.0), minute(2, 0.77));
+    (base.id, new.id) = (3, 4);
+    let within = |margin: f64| {
+        let options = CompareOptions {
+            equivalent: Margin::new(margin),
+            ..CompareOptions::default()
+        };
+        compare(&[&base], &[&new], &options).unwrap()
+    };
+    let has = |text: &str, part: &str| assert!(text.contains(part), "no '{part}' in {text}");
+    let different = within(0.02);
+    has(
+        &answer(&different),
+        "different, 0.768× (0.763 – 0.773) the throughput",
+    );
+    assert_eq!(outcome(&different), "slower");
+    let text = shown(&different, false, 80);
+    let row = |name: &str, word: &str| {
+        let mut lines = text.lines();
+        let is_there = lines.any(|line| line.starts_with(name) && line.trim_end().ends_with(word));
+        assert!(is_there, "no '{name} … {word}' in {text}");
+    };
+    row("tx/s", "different");
+    row("server CPU", "same");
+    let flat: Vec<&str> = text.split_whitespace().collect();
+    has(
+        &flat.join(" "),
+        "margin The same within 2 %: the 90 % interval of the ratio",
+    );
+    let mut same = within(0.5);
+    has(&answer(&same), "the same within 50 % (a difference of 23.");
+    assert_eq!(outcome(&same), "same");
+    // A minute a side with an interval of twice the margin.
+    let about = |reach: f64| Bounds {
+        low: 1.0 - reach,
+        high: 1.0 + reach,
+    };
+    let tested = Tested {
+        ratio: 1.0,
+        interval: about(0.05),
+        inner: about(0.04),
+    };
+    let margin = Margin::new(0.02).unwrap();
+    let test = EquivalenceTest::of(&tested, margin, Amount::Seconds(60.0));
+    for metric in &mut same.metrics {
+        metric.equivalence = Some(test);
+    }
+    has(
+        &answer(&same),
+        ": undecided, needs about 5 minutes a side, 0.768×",
+    );
+    assert_eq!(outcome(&same), "undecided");
+    // Without an interval there is nothing to test.
+    for metric in &mut same.metrics {
+        (metric.low, metric.high, metric.equivalence) = (None, None, None);
+    }
+    has(
+        &answer(&same),
+        ": undecided, 0.768× the throughput, too few intervals",
+    );
 }

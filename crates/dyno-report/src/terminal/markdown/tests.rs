@@ -200,6 +200,7 @@ fn a_table_of_factors_has_a_column_for_each_level() {
         ratio,
         low: ratio.map(|ratio| ratio * 0.95),
         high: ratio.map(|ratio| ratio * 1.05),
+        equivalence: None,
         stalled_s: None,
         verdict: None,
         thin: false,

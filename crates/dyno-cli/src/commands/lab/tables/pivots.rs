@@ -1,8 +1,8 @@
 //! Tables of cells for pages and files, and the headings of figures.
 
 use dyno_core::units::human_number;
-use dyno_report::Pivot;
 use dyno_report::sheet::Sheet;
+use dyno_report::{Pivot, equivalence_words};
 
 use crate::commands::pivot::levels;
 
@@ -20,6 +20,8 @@ pub(in crate::commands::lab) fn as_sheet(table: &Pivot) -> Sheet {
         "verdict",
     ];
     columns.extend(names.map(|name| (name.to_owned(), name != "verdict")));
+    let is_tested = table.cells.iter().any(|cell| cell.equivalence.is_some());
+    columns.extend(is_tested.then(|| ("answer".to_owned(), false)));
     let rows = table.cells.iter().map(|cell| {
         let (level, column) = levels(table, cell);
         let mut row = vec![level.to_owned()];
@@ -40,6 +42,8 @@ pub(in crate::commands::lab) fn as_sheet(table: &Pivot) -> Sheet {
                 .map_or("not judged", |verdict| verdict.word())
                 .to_owned(),
         );
+        let test = cell.equivalence.as_ref();
+        row.extend(is_tested.then(|| test.map_or_else(String::new, equivalence_words)));
         row
     });
     let unit = if table.unit.is_empty() {
