@@ -152,6 +152,8 @@ pub struct DuetPart {
     pub duet: Arc<Duet>,
     /// Its side.
     pub side: Side,
+    /// The duet's name, for the record.
+    pub name: String,
 }
 
 impl Duet {

@@ -212,6 +212,7 @@ mod tests {
         let part = DuetPart {
             duet: Arc::clone(&duet),
             side: Side::A,
+            name: String::new(),
         };
         (duet, Turns::new(&part, 1_000 * MS))
     }
