@@ -8,11 +8,8 @@
 //! the rest is a series whose mean has an interval under autocorrelation
 //! ([`Mean::of_series`]).
 
-use crate::intervals::{Bounds, Mean, SERIES_MIN};
+use crate::intervals::{Bounds, Mean};
 use crate::quantiles::mean;
-
-/// The fewest blocks that give an interval.
-pub const BLOCKS_MIN: usize = SERIES_MIN;
 
 /// A ratio with its error, on the logarithmic scale.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +17,7 @@ pub struct PairedRatio(Mean);
 
 impl PairedRatio {
     /// The ratio of two sums: `new` over `base`. Block by block, both are amounts in equal times.
-    /// `None` for fewer than [`BLOCKS_MIN`] blocks, different numbers of blocks, values that are
+    /// `None` for fewer than [`SERIES_MIN`](crate::intervals::SERIES_MIN) blocks, different numbers of blocks, values that are
     /// not finite, or a sum that is not positive.
     pub fn of_sums(new: &[f64], base: &[f64]) -> Option<Self> {
         Self::of_powers(&[(new, 1.0), (base, -1.0)])

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use dyno_conduct::duet::{DuetExecuted, DuetRequest, execute};
 use dyno_conduct::{Command, Hosts, Stage as _};
 use dyno_core::duet::DuetMode;
+use dyno_core::redact;
 use dyno_core::summary::RunSummary;
 use dyno_run::Notice;
 
@@ -33,7 +34,7 @@ const AA_AT_MOST: Duration = Duration::from_secs(60);
 pub(super) fn main(args: Vec<String>) -> Result<u8> {
     let own = args.get(2..).unwrap_or_default();
     let known: Vec<Opt> = OF_DUETS.iter().chain(RUN).copied().collect();
-    let parsed = parse(own, &known, Script::Unknown, Grammar::Dyno)?;
+    let mut parsed = parse(own, &known, Script::Unknown, Grammar::Dyno)?;
     if parsed.has("help") || parsed.has("help-all") {
         console::help(&help_text());
         return Ok(STATUS_DONE);
@@ -48,7 +49,7 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
         ));
     };
     refuse(&parsed)?;
-    let request = request(&parsed, [a.clone(), b.clone()])?;
+    let request = request(&parsed, [label(&a)?, label(&b)?])?;
     let at_most = settings::duration(&parsed, "at-most", AT_MOST)?;
     let common = common(rest, &parsed);
     let program = &args[0];
@@ -63,6 +64,7 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
         }
         false => None,
     };
+    parsed.forget_password();
     let stop = signals::install()?;
     let mut shows = |_: &RunSummary| {};
     let mut screen = Screen::new(parsed, &Hosts::default(), &mut shows);
@@ -203,6 +205,16 @@ fn words(side: &str) -> Result<Vec<String>> {
     })
 }
 
+/// A side for display, without passwords.
+fn label(side: &str) -> Result<String> {
+    let shown = redact::argv(&words(side)?).join(" ");
+    let prefixes = ["--target=", "--plan="];
+    let plain = prefixes
+        .iter()
+        .find_map(|prefix| shown.strip_prefix(prefix));
+    Ok(plain.unwrap_or(&shown).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +236,22 @@ mod tests {
             ["-c", "8", "--note", "two words"]
         );
         assert!(words("--note 'open").is_err());
+    }
+
+    #[test]
+    fn labels_have_no_password() {
+        assert_eq!(label("oltp_read_only").unwrap(), "oltp_read_only");
+        assert_eq!(label("-c 8").unwrap(), "-c 8");
+        for side in [
+            "mysql://u:secret@h/db",
+            "--target mysql://u:secret@h/db -c 2",
+        ] {
+            let shown = label(side).unwrap();
+            assert!(
+                !shown.contains("secret") && shown.contains("@h/db"),
+                "{shown}"
+            );
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::duet::{DuetEnd, DuetMode, DuetSummary};
 use dyno_core::summary::RunEnd;
 use dyno_load::{BLOCK, Duet, Side, Slices, StopLevel, StopSignal};
-use dyno_run::{Measured, Notice, Sinks, new_name};
+use dyno_run::{Measured, Notice, Sink, Sinks, new_name};
 use dyno_stats::PairedRatio;
 use dyno_stats::stopping::early_confidence;
 
@@ -176,18 +176,19 @@ impl Conductor<'_> {
         let sinks = Side::BOTH.map(|side| {
             let forward = forwarded(side, notices.clone());
             let pid = self.pids[side as usize].clone();
-            Sinks::new(vec![Box::new(forward), Box::new(pid)])
+            let both: Vec<Box<dyn Sink>> = vec![Box::new(forward), Box::new(pid)];
+            Sinks::new(both)
         });
         drop(notices);
         let (a, b, end) = std::thread::scope(|scope| {
             scope.spawn(|| self.readings.fill(self.duet, &self.pids, &over));
             let [sinks_a, sinks_b] = sinks;
-            let a = scope.spawn(|| of_a.measure(&sinks_a, self.duet));
+            let a = scope.spawn(move || of_a.measure(&sinks_a, self.duet));
             // One after the other, because a calibration needs the machine for itself.
             while !a.is_finished() && !self.duet.awaits(Side::A, Duration::from_millis(50)) {
                 forward(&taken, stage);
             }
-            let b = scope.spawn(|| of_b.measure(&sinks_b, self.duet));
+            let b = scope.spawn(move || of_b.measure(&sinks_b, self.duet));
             let mut watch = Watch::default();
             while !(a.is_finished() && b.is_finished()) {
                 std::thread::sleep(LOOK.min(Duration::from_millis(100)));
