@@ -4,6 +4,7 @@
 //! # Where to change what
 //!
 //! - A rate, a percentile, a share, what counts as a stall: `src/summarize.rs`, `src/stalls.rs`.
+//! - The figures, findings and answer of a duet, and the choice of its slices: `src/duet`.
 //! - The named figures of a record: `src/figures.rs`.
 //! - The summary of a record: `src/summary.rs`.
 //! - The result of a search, and the facts that its runs record: `src/search.rs`.
@@ -11,6 +12,7 @@
 //!   `crates/dyno-verdict/src/part.rs`.
 
 pub mod bins;
+pub mod duet;
 pub mod errors;
 pub mod figures;
 pub mod search;

@@ -4,13 +4,14 @@ mod file;
 
 use anyhow::{Result, bail};
 use dyno_analysis::search::SearchResult;
+use dyno_core::duet::DuetSummary;
 use dyno_core::summary::RunSummary;
 use dyno_core::visible;
 use dyno_report::json;
 use dyno_report::saturation::Saturation;
 use dyno_report::terminal::{
-    Look, phases as phases_text, saturation as saturation_text, search as search_text,
-    summary as summary_text,
+    Look, duet as duet_text, phases as phases_text, saturation as saturation_text,
+    search as search_text, summary as summary_text,
 };
 
 pub(crate) use self::file::Destination;
@@ -123,6 +124,17 @@ impl Output {
     pub(crate) fn write_saturation(self, found: &Saturation, look: &Look) -> Result<()> {
         if self.is_shown() {
             console::page(look, |look| saturation_text(found, look));
+        }
+        self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
+    }
+
+    /// Writes a duet's result: text and JSON.
+    ///
+    /// # Errors
+    /// The file cannot be written; the text has been printed.
+    pub(crate) fn write_duet(self, found: &DuetSummary, look: &Look) -> Result<()> {
+        if self.is_shown() {
+            console::page(look, |look| duet_text(found, look));
         }
         self.save(|| Ok(serde_json::to_string_pretty(found)? + "\n"))
     }

@@ -72,6 +72,12 @@ impl Stage for Screen<'_> {
         self.terminal().notice(notice);
     }
 
+    fn progress(&mut self, line: &str) {
+        if !self.quiet {
+            console::progress(line);
+        }
+    }
+
     fn command(&mut self, ready: &mut Ready, name: &str) -> Result<()> {
         match ready.plan() {
             Some(plan) => host::command(plan, name, &ready.stop, self.quiet),

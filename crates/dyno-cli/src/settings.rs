@@ -32,6 +32,21 @@ pub(crate) fn duration(parsed: &Parsed, name: &str, otherwise: Duration) -> Resu
     }
 }
 
+/// A share such as `1%` or `0.01`, above 0 and at most 1; `None` if the option is not given.
+pub(crate) fn share(parsed: &Parsed, name: &str) -> Result<Option<f64>> {
+    let Some(text) = parsed.value(name) else {
+        return Ok(None);
+    };
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
+    let wrong = || usage(format!("--{name}: '{text}' is not a share such as 1%"));
+    share.ok_or_else(wrong).map(Some)
+}
+
 /// A number with an optional fraction.
 pub(crate) fn number(parsed: &Parsed, name: &str, otherwise: f64) -> Result<f64> {
     match parsed.value(name) {

@@ -155,6 +155,25 @@ pub fn tables_there(mut command: Command, stop: &Arc<StopSignal>) -> Result<Tabl
     Ok(dyno_run::tables_there(&mut ready, &prepared.request)?)
 }
 
+/// Connects to the target of a single run. Returns what is ready, and the request.
+///
+/// # Errors
+/// The target cannot be used, or the workload cannot run.
+pub(crate) fn prepare_run(
+    mut command: Command,
+    stop: &Arc<StopSignal>,
+    stage: &mut dyn Stage,
+) -> Result<(Ready, RunRequest)> {
+    refuse(&command.plan)?;
+    let workload = command.plan.workload.clone();
+    if let Some((file, target)) = missing_file(&mut command)? {
+        return Err(hints::of_missing_file(&file, &target, &workload));
+    }
+    let (mut ready, prepared) = prepare(command, stop)?;
+    is_ready_to_run(&mut ready, "run", &workload, stage)?;
+    Ok((ready, prepared.request))
+}
+
 /// A command whose target answers.
 struct Prepared {
     request: RunRequest,

@@ -19,6 +19,9 @@
 //!   `src/lab/conduct.rs`, `src/lab/search.rs`; the command lines of a trial: `src/lab/line.rs`;
 //!   what happens between trials: `src/lab/site.rs`, `src/lab/images.rs`; the time left:
 //!   `src/lab/pace.rs`; figures: `src/lab/figures.rs`.
+//! - A duet: the order of its steps and its end: `src/duet/mod.rs`; the pilot, the servers' CPU
+//!   clocks, blocks and the result: the files next to it. Slices: `crates/dyno-load/src/duet`;
+//!   figures and answer: `crates/dyno-analysis/src/duet`.
 //! - From a job to a plan, and the phases of a workload: `src/plans.rs`.
 //! - A target's password, a temporary one, and the server at the target: `src/target.rs`.
 //!
@@ -36,6 +39,7 @@
 //!   here.
 
 mod command;
+pub mod duet;
 pub mod fleet;
 mod hints;
 mod hosts;

@@ -13,6 +13,8 @@ pub trait Stage {
     fn open(&mut self) -> Result<()>;
     /// Takes a message between runs.
     fn notice(&mut self, notice: &Notice);
+    /// Shows the progress of several runs at once in one line; empty to clear it.
+    fn progress(&mut self, _line: &str) {}
     /// Runs a command of the workload, such as `prepare`, and shows its progress.
     ///
     /// # Errors

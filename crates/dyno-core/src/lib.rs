@@ -44,6 +44,7 @@ pub mod cpu_profile;
 pub mod db;
 pub mod distributions;
 pub mod drawn;
+pub mod duet;
 pub mod factors;
 pub mod figures;
 pub mod finding;

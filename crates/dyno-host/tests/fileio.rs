@@ -69,6 +69,7 @@ fn run(plan: Plan, events: u64) -> RunOutcome {
         operations: 3,
         gate: None,
         shapes: None,
+        duet: None,
     };
     let shared = Arc::new(plan.share(SESSIONS).unwrap());
     let plan = Arc::new(plan);

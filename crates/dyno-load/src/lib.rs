@@ -30,6 +30,8 @@
 //!   `crates/dyno-report/src/html/statements.rs`.
 //! - The statement that represents its shape in `--explain`: `src/statements/examples.rs`.
 //! - Which tables statements use: `src/statements/names.rs`.
+//! - Two loads that take turns: `src/duet`; what is made of their slices:
+//!   `crates/dyno-analysis/src/duet`.
 //! - Roles: `src/roles.rs`, see `crates/dyno-script/src/roles.rs`.
 
 mod accounts;
@@ -38,6 +40,7 @@ mod calendar;
 mod connections;
 mod course;
 mod descriptors;
+mod duet;
 mod merger;
 mod message;
 mod outages;
@@ -63,6 +66,7 @@ mod worker;
 
 pub use arrivals::RATE_MAX;
 pub use descriptors::{DescriptorError, ensure_descriptors};
+pub use duet::{BLOCK, Batches, Duet, DuetPart, PROFILE_PARTS, Side, SliceCount, Slices};
 pub use outages::Outage;
 pub use outcome::{Counted, LoadError, ProcessUse, RunOutcome, SessionTotals, WorkerReport};
 pub use progress::{AgentInterval, Progress};

@@ -90,6 +90,7 @@ impl WorkerPool {
                 mailbox: Arc::clone(&pool.mailboxes[index]),
                 recorder,
                 shapes: config.shapes,
+                duet: config.duet.clone(),
             };
             let spawned = spawn(
                 index,

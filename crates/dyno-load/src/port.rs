@@ -10,6 +10,7 @@ use dyno_core::session::{
 };
 
 use crate::connections::{settle, update_interest};
+use crate::duet::Turn;
 use crate::poller;
 use crate::quota::Permission;
 use crate::recorder::Class;
@@ -232,6 +233,13 @@ impl Port for State {
         {
             return self.park(session, until);
         }
+        if let Some(turns) = &mut self.turns {
+            match turns.at(at) {
+                Turn::Works => {}
+                Turn::Waits(until) => return self.park(session, until),
+                Turn::Over => return Next::Stop,
+            }
+        }
         self.turn_events += 1;
         if self.turn_events == 1 {
             self.turn_start = at;
@@ -330,6 +338,10 @@ impl Port for State {
                 let open = record.pacer.as_ref().is_some_and(|pacer| pacer.own);
                 let response_ns = open.then(|| at - record.scheduled);
                 (self.recorder).event(record.role, at, service_ns, response_ns);
+                if let Some(turns) = &mut self.turns {
+                    let latency_ns = response_ns.unwrap_or(service_ns);
+                    turns.ended(record.started, at, latency_ns);
+                }
             }
             Class::Warmup => {
                 if !record.background {

@@ -17,6 +17,7 @@ use dyno_core::text::number_of;
 use crate::arrivals::{Generator, Span};
 use crate::calendar::Schedule;
 use crate::course::Course;
+use crate::duet::DuetPart;
 use crate::merger::Merger;
 use crate::message::{Control, Message, Start, WorkerEnd};
 use crate::outages;
@@ -61,6 +62,8 @@ pub struct RunConfig {
     pub gate: Option<Gate>,
     /// The SQL syntax of values, if figures per statement shape are kept.
     pub shapes: Option<Literals>,
+    /// The other load that it takes turns with. Its sessions begin when those of both are ready.
+    pub duet: Option<DuetPart>,
 }
 
 /// A run.
@@ -92,9 +95,10 @@ impl Run {
         let pool = WorkerPool::spawn(&config, factory)?;
         pool.initialise(config.drive.init_timeout, &config.stop)?;
         observer(Progress::Initialized);
-        let begin = match &config.gate {
-            Some(gate) => gate(),
-            None => begin(config.drive.begin_unix_s),
+        let begin = match (&config.duet, &config.gate) {
+            (Some(part), _) => part.duet.arrive(part.side),
+            (None, Some(gate)) => gate(),
+            (None, None) => begin(config.drive.begin_unix_s),
         };
         let begin = match begin {
             Ok(begin) => begin,

@@ -56,6 +56,7 @@ impl<P: Program> Single<P> {
             mailbox: Mailbox::new().map_err(refuse)?,
             recorder: Recorder::new(0, shape, sender.clone(), returned),
             shapes: None,
+            duet: None,
         };
         let entry = Entry::Command(String::new());
         let worker = Worker::new(0, program, parts, sender, entry).map_err(refuse)?;

@@ -15,6 +15,7 @@ use crate::accounts::Accounts;
 use crate::calendar::{Calendar, Closed, Mark};
 use crate::connections::Attempt;
 use crate::course::Levels;
+use crate::duet::{DuetPart, Turns};
 use crate::message::{Control, Mailbox, Start};
 use crate::outages::Outages;
 use crate::poller::Poller;
@@ -38,6 +39,7 @@ pub(crate) struct Parts {
     pub(crate) recorder: Recorder,
     /// The SQL syntax of values, if figures per statement shape are kept.
     pub(crate) shapes: Option<Literals>,
+    pub(crate) duet: Option<DuetPart>,
 }
 
 pub(crate) struct State {
@@ -76,6 +78,9 @@ pub(crate) struct State {
     pub(crate) ramp_end: Nanos,
     /// The number of active sessions over time, if it changes.
     pub(crate) levels: Option<Arc<Levels>>,
+    duet: Option<DuetPart>,
+    /// The turns of a load in a duet, once it runs.
+    pub(crate) turns: Option<Box<Turns>>,
     /// Sessions run events rather than a command.
     pub(crate) has_events: bool,
     /// This runs after a measurement that was ended early: only the next, more urgent request stops
@@ -167,6 +172,8 @@ impl State {
             unfinished: 0,
             start: None,
             levels: None,
+            duet: parts.duet,
+            turns: None,
             reports: 0,
             stall_ns_max: 0,
             away_ns: 0,
@@ -187,6 +194,9 @@ impl State {
         self.open = start.cast.is_open();
         self.has_background = start.cast.has_background();
         self.levels = start.cast.levels();
+        if let Some(part) = self.duet.as_ref().filter(|_| self.has_events) {
+            self.turns = Some(Box::new(Turns::new(part, start.schedule.begin)));
+        }
         if self.open {
             self.recorder.keep_lags();
         }

@@ -424,6 +424,9 @@ impl<P: Program> Worker<P> {
             let begun = self.state.begun;
             self.state.recorder.finish(index, since, at, begun);
         }
+        if let Some(turns) = self.state.turns.take() {
+            turns.finish();
+        }
         let stopped = self.state.calendar.as_ref().and_then(|c| c.stopped());
         let mut states = SessionStates::default();
         for session in &self.state.sessions {

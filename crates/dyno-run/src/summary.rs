@@ -18,7 +18,7 @@ use dyno_load::{ProcessUse, RunOutcome, ShapeFigures, TimeRange};
 
 pub(crate) use self::usage::StartReadings;
 pub(crate) use self::warnings::after_findings;
-use self::warnings::warnings;
+use self::warnings::{in_turns, warnings};
 use crate::job::Ready;
 use crate::request::RunRequest;
 
@@ -79,6 +79,7 @@ pub(crate) fn summarise(
     let frozen_ns: Nanos = outcome.pauses.frozen.iter().map(TimeRange::length_ns).sum();
     summary.limits = limits(&summary, start, frozen_ns as f64 / 1e9);
     summary.warnings = warnings(&summary, &ready.job.drive.own(), outcome);
+    summary.warnings.extend(ready.duet.as_ref().and_then(in_turns));
     summary
 }
 

@@ -83,7 +83,7 @@ impl Mean {
         self.mean
     }
 
-    fn bounds(&self, confidence: f64) -> Option<Bounds> {
+    pub(crate) fn bounds(&self, confidence: f64) -> Option<Bounds> {
         proper(confidence).then(|| self.reaching(confidence, self.degrees))
     }
 

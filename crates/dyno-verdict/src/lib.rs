@@ -16,6 +16,7 @@
 //!   `crates/dyno-conduct/src/fleet/server_agent.rs`, `crates/dyno-conduct/src/fleet/observer.rs`.
 //! - Advice from counters and settings: `src/advice`, one rule each, by server.
 //! - Why a check does not apply to an imported log: `src/missing.rs`.
+//! - Checks of its sides that matter to a duet: `src/duet.rs`.
 //! - Parts of a scheduled load: `src/schedule.rs`. A part of a run: `src/part.rs`.
 //! - Differences between runs: `src/compare`. Tables of factors: `src/pivot.rs`.
 
@@ -26,6 +27,7 @@ mod conduct;
 mod context;
 mod costs;
 mod data;
+mod duet;
 mod errors;
 pub mod fitness;
 mod generator;
@@ -60,6 +62,7 @@ pub use compare::{
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
+pub use duet::concerns_ratio;
 pub use errors::OTHER_LOCKS;
 pub use generator::CEILING;
 pub use limits::{backups, limits};

@@ -10,6 +10,7 @@ mod common;
 mod compare;
 mod config;
 mod doctor;
+mod duet;
 mod export;
 mod files;
 mod full;

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 pub(crate) use super::command::{Command, Words};
 use super::{
-    agent, compare, completions, doctor, export, fleet, import, lab, list, man, pivot, report, rm,
+    agent, compare, completions, doctor, duet as duet_of, export, fleet, import, lab, list, man, pivot, report, rm,
     run, search as search_for, server, show, sysbench, tables, top, waive,
 };
 use crate::definitions::{
     AGENT, COMPARE, DOCTOR, EXPORT, FLEET, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER,
-    SHOW, SYSBENCH, TABLE, TOP, WAIVE, search,
+    SHOW, SYSBENCH, TABLE, TOP, WAIVE, duet, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -87,6 +87,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         words: Words::Workload,
         options: search,
         run: |args| search_for::main(&args),
+    },
+    Command {
+        name: "duet",
+        arguments: "A B WORKLOAD",
+        about: "Compare two sides precisely, in short alternating slices",
+        block: 0,
+        words: Words::Sides,
+        options: duet,
+        run: duet_of::main,
     },
     Command {
         name: "calibrate",

@@ -11,6 +11,8 @@ pub(crate) enum Words {
     Nothing,
     /// One workload.
     Workload,
+    /// Two sides, then a workload.
+    Sides,
     /// One recorded run.
     Run,
     /// Any number of recorded runs.

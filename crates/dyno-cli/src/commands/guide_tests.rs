@@ -96,7 +96,7 @@ fn wrong(line: &str) -> Option<String> {
             error(Script::Declares(loaded.description.options.as_deref()?))
         }
         // Their options may be a workload's.
-        Words::Experiments => error(Script::TakesAny),
+        Words::Experiments | Words::Sides => error(Script::TakesAny),
         Words::Sysbench => None,
         _ => error(Script::Declares(&[])),
     }

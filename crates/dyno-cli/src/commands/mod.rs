@@ -9,6 +9,7 @@ mod complete;
 mod completions;
 mod doctor;
 mod drive;
+mod duet;
 mod execute;
 mod export;
 mod fleet;

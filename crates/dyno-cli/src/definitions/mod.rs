@@ -1,6 +1,7 @@
 //! Dyno's own options, each defined once.
 
 mod agent;
+mod duet;
 mod import;
 mod lab;
 mod results;
@@ -11,6 +12,7 @@ mod sysbench;
 mod top;
 
 pub(crate) use agent::{AGENT, FLEET};
+pub(crate) use duet::{NOT_OF_DUETS, OF_DUETS, duet};
 pub(crate) use import::IMPORT;
 pub(crate) use lab::LAB;
 pub(crate) use results::{

@@ -92,6 +92,14 @@ define! {
         FLEET_COMMAND = "fleet.command": "the program that started Dyno on other hosts";
         FLEET_COLLECTED = "fleet.collected": "the run was assembled from its agents' files";
     }
+    one Fact "" from "dyno duet" {
+        DUET_NAME = "duet.name": "the duet's name, which both of its runs have";
+        DUET_SIDE = "duet.side": "`A` or `B`";
+        DUET_MODE = "duet.mode": "`alternating` or `simultaneous`";
+        DUET_SLICE_MS = "duet.slice_ms": "length of a slice";
+        DUET_CUT_MS = "duet.cut_ms": "time after a switch that is not counted";
+        DUET_ANSWER = "duet.answer": "the result, as JSON";
+    }
     one Fact "" from "--claim" {
         RUN_CLAIM = "run.claim": "what you claim about the cache";
     }

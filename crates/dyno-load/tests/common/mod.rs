@@ -420,6 +420,7 @@ pub(crate) fn config(drive: Drive, server: Server) -> RunConfig {
         operations: 0,
         gate: None,
         shapes: None,
+        duet: None,
     }
 }
 

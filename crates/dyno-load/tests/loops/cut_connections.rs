@@ -83,6 +83,7 @@ fn run(scheme: &str, address: SocketAddr, lost: &Arc<AtomicU64>) -> RunOutcome {
         operations: 0,
         gate: None,
         shapes: None,
+        duet: None,
     };
     let lost = Arc::clone(lost);
     let program = move |_| {

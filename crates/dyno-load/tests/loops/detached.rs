@@ -19,6 +19,7 @@ fn config(drive: Drive) -> RunConfig {
         operations: 1,
         gate: None,
         shapes: None,
+        duet: None,
     }
 }
 

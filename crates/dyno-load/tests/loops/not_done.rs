@@ -59,6 +59,7 @@ fn ended(events: Vec<Vec<OperationEnd>>, anew: bool) -> RunOutcome {
         operations: 1,
         gate: None,
         shapes: None,
+        duet: None,
     };
     let factory = move |_| {
         Ok(Ends {

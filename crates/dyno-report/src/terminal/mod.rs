@@ -3,6 +3,7 @@
 mod advice;
 mod brief;
 mod compare;
+mod duet;
 mod facts;
 mod findings;
 mod latency;
@@ -34,6 +35,7 @@ mod words;
 pub use advice::advice;
 pub use compare::comparison;
 pub(crate) use compare::{answer, label, outcome, plain_name, product, rank};
+pub use duet::{duet, duet_answer};
 pub use facts::facts;
 pub use findings::findings;
 pub use live::{live_line, scheduled_line, warmup_line};

@@ -318,6 +318,7 @@ impl Loaded {
             connector,
             stop,
             gate: None,
+            duet: None,
             remote_observer: None,
             main,
             shared,

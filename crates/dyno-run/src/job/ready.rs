@@ -10,8 +10,8 @@ use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
 use dyno_load::{
-    Counted, Gate, Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single, StopLevel,
-    StopSignal, ensure_descriptors,
+    Counted, DuetPart, Gate, Literals, Progress, Run, RunConfig, RunOutcome, SESSIONS_MAX, Single,
+    StopLevel, StopSignal, ensure_descriptors,
 };
 use dyno_script::{CreatedTable, Description, Host, LoadProgress, Phase, ScriptReport, Stat};
 
@@ -43,6 +43,8 @@ pub struct Ready {
     /// Set if this job makes only part of a run's load. The gate gives the start of its sessions,
     /// and work that is done once per run is left to others.
     pub gate: Option<Gate>,
+    /// The other load that its sessions take turns with.
+    pub duet: Option<DuetPart>,
     /// The observer on the server's host that the next run uses.
     pub remote_observer: Option<RemoteObserver>,
     pub(super) main: Main,
@@ -455,6 +457,7 @@ impl Ready {
             operations: self.description.declared.operations.len(),
             gate: self.gate.clone(),
             shapes: self.job.shapes.then(|| self.literals()),
+            duet: self.duet.clone(),
         };
         let source = match (&self.main, &self.job.work) {
             (Main::Host(plan), _) => {

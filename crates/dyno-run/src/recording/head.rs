@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use dyno_core::catalogue::names;
 use dyno_core::clock::{civil, wall_time};
+use dyno_core::duet::DuetMode;
 use dyno_core::plan::OptionValue;
-use dyno_core::record::{Profile, RunHead, Source};
+use dyno_core::record::{Fact, Profile, RunHead, Source};
 use dyno_core::summary::{TargetSummary, WorkloadSummary};
 use dyno_core::text::hex;
+use dyno_load::DuetPart;
 use sha2::{Digest as _, Sha256};
 
 use crate::job::Job;
@@ -46,6 +49,24 @@ pub(super) fn head(job: &Job, request: &RunRequest) -> RunHead {
         trial: plan.record.trial.clone(),
         plan: Some(Box::new(plan)),
     }
+}
+
+/// The part of a run in a duet.
+pub(super) fn duet(part: &DuetPart) -> [Fact; 5] {
+    let slices = part.duet.slices();
+    let mode = match slices.together {
+        true => DuetMode::Simultaneous,
+        false => DuetMode::Alternating,
+    };
+    let ms = |ns: u64| (ns as f64 / 1e6).to_string();
+    [
+        (names::DUET_NAME, part.name.clone()),
+        (names::DUET_SIDE, part.side.name().to_owned()),
+        (names::DUET_MODE, mode.name().to_owned()),
+        (names::DUET_SLICE_MS, ms(slices.length_ns)),
+        (names::DUET_CUT_MS, ms(slices.cut_ns)),
+    ]
+    .map(|(name, value)| Fact::new(name, value, "dyno duet"))
 }
 
 /// The value of the workload's option `profile`. Standard if it has no such option.

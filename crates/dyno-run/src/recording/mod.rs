@@ -108,6 +108,9 @@ impl Recording {
             store: Mutex::new(store),
             sinks,
         });
+        if let Some(part) = &ready.duet {
+            outputs.each(|sink| sink.facts(&head::duet(part)));
+        }
         let origin = Arc::new(AtomicU64::new(0));
         let hidden = Arc::<Hidden>::default();
         let profiling = Profiling::of(&wanted, &ready.job);

@@ -7,7 +7,7 @@ use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_core::text::number_of;
-use dyno_load::RunOutcome;
+use dyno_load::{DuetPart, RunOutcome};
 
 use super::{frozen_ns, worker_stall_ns};
 
@@ -62,6 +62,18 @@ pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome
         warnings.push("The run had no time or event limit.".to_owned());
     }
     warnings
+}
+
+/// The warning about a load that waited while the other side of its duet worked.
+pub(super) fn in_turns(part: &DuetPart) -> Option<String> {
+    (!part.duet.slices().together).then(|| {
+        format!(
+            "This is side {} of a duet. It waited while side {} worked, so its rates are about half \
+             of what it does in its own slices.",
+            part.side.name(),
+            part.side.other().name()
+        )
+    })
 }
 
 /// Warnings about arrivals that an open loop served late or not at all.

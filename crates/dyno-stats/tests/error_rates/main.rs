@@ -4,6 +4,7 @@
 
 mod bootstrap;
 mod change_points;
+mod duets;
 mod equivalence;
 mod intervals;
 mod search;

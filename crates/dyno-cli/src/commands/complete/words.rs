@@ -139,7 +139,7 @@ impl Line<'_> {
         let there = self.parsed.words.len();
         match (self.words, there) {
             (Words::Nothing, _) => Answer::default(),
-            (Words::Workload | Words::Sysbench, 0) => workloads(),
+            (Words::Workload | Words::Sysbench, 0) | (Words::Sides, 0..=2) => workloads(),
             (Words::Sysbench, 1) => self.commands(),
             (Words::Run | Words::RunAndChecks, 0) | (Words::Runs, _) => {
                 recorded::runs(self.file(), current)

@@ -235,7 +235,7 @@ fn search_settings(parsed: &Parsed, of: Searched) -> Result<SearchSettings> {
     };
     Ok(SearchSettings {
         from: from(parsed, of)?,
-        width: parsed.value("width").map(width).transpose()?,
+        width: settings::share(parsed, "width")?,
         votes: count("votes")?,
         thorough: parsed.has("thorough"),
         time: duration("time")?,
@@ -244,17 +244,6 @@ fn search_settings(parsed: &Parsed, of: Searched) -> Result<SearchSettings> {
         // 0 means a different seed in each run.
         seed: count("seed")?.filter(|seed| *seed > 0),
     })
-}
-
-/// A fraction of a load.
-fn width(text: &str) -> Result<f64> {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
-    let share = match text.strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text),
-    };
-    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| usage(format!("--width: '{text}' is not a share such as 1%")))
 }
 
 fn from(parsed: &Parsed, of: Searched) -> Result<Option<f64>> {

@@ -1,0 +1,175 @@
+//! Chooses the length of slices from a short pilot with long ones: short enough for the noise, long
+//! enough for the switch and for the events.
+
+/// Lengths of slices to choose from, in milliseconds. Up to 250, a whole number of blocks makes a
+/// second, so that each interval of a run has the same share of slices.
+const LENGTHS_MS: [f64; 7] = [25.0, 50.0, 125.0, 250.0, 500.0, 1_000.0, 2_500.0];
+/// A slice is at least this many times as long as its cut.
+const CUTS: f64 = 10.0;
+/// A slice has at least this many events on each side.
+const EVENTS: f64 = 20.0;
+/// The shortest cut, in milliseconds: about what waking the sessions takes.
+const CUT_MS_MIN: f64 = 1.0;
+/// The switch is over when the rate of events is within this share of what it is later.
+const SETTLED: f64 = 0.1;
+/// Ends of events in a window that shows the rate to a tenth.
+const WINDOW_EVENTS: f64 = 100.0;
+
+/// What a pilot shows about one side.
+#[derive(Clone, Debug, Default)]
+pub struct Pilot {
+    /// Ends of events in equal parts of the slices that follow the other side's.
+    pub profile: Vec<u64>,
+    /// The length of such a slice, in milliseconds.
+    pub slice_ms: f64,
+    /// Events per second in its own slices.
+    pub per_s: f64,
+    /// The 95th percentile of its events, in milliseconds.
+    pub p95_ms: f64,
+}
+
+/// A chosen length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// The length of a slice.
+    pub slice_ms: f64,
+    /// The time after its start that is not counted.
+    pub cut_ms: f64,
+    /// How long a switch disturbs, as far as the pilot shows it.
+    pub switch_ms: f64,
+    /// The 95th percentile of the slower side's events.
+    pub p95_ms: f64,
+}
+
+/// Why no length fits.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum NoChoice {
+    /// A side had no event.
+    #[error("side {0} finished no event in the pilot")]
+    Nothing(&'static str),
+    /// Events take too long, or there are too few.
+    #[error(
+        "events take {p95_ms:.0} ms (p95) and the slower side finishes {per_s:.1} per second, so \
+         slices would have to be longer than {longest_s} s"
+    )]
+    TooLong {
+        /// The 95th percentile of the slower side's events.
+        p95_ms: f64,
+        /// Its events per second.
+        per_s: f64,
+        /// The longest slice.
+        longest_s: f64,
+    },
+}
+
+/// Chooses the shortest slice that is long enough for both sides.
+///
+/// # Errors
+/// No slice is.
+pub fn choose(pilots: &[Pilot; 2]) -> Result<Choice, NoChoice> {
+    for (pilot, side) in pilots.iter().zip(["A", "B"]) {
+        if pilot.per_s <= 0.0 {
+            return Err(NoChoice::Nothing(side));
+        }
+    }
+    let most = |of: fn(&Pilot) -> f64| pilots.iter().map(of).fold(0.0, f64::max);
+    let (switch_ms, p95_ms) = (most(switch_ms), most(|pilot| pilot.p95_ms));
+    let per_s = pilots[0].per_s.min(pilots[1].per_s);
+    // In half milliseconds.
+    let cut_ms = (2.0 * switch_ms.max(p95_ms).max(CUT_MS_MIN)).ceil() / 2.0;
+    let least_ms = (CUTS * cut_ms).max(EVENTS / per_s * 1e3);
+    let fits = LENGTHS_MS.into_iter().find(|length| *length >= least_ms);
+    let Some(slice_ms) = fits else {
+        return Err(NoChoice::TooLong {
+            p95_ms,
+            per_s,
+            longest_s: LENGTHS_MS[LENGTHS_MS.len() - 1] / 1e3,
+        });
+    };
+    Ok(Choice {
+        slice_ms,
+        cut_ms,
+        switch_ms,
+        p95_ms,
+    })
+}
+
+/// How long the rate of events after a switch differs from what it is in the second half of the
+/// slice. With too few events to tell, half of the slice.
+fn switch_ms(pilot: &Pilot) -> f64 {
+    let parts = pilot.profile.len();
+    let later = &pilot.profile[parts / 2..];
+    let usual = later.iter().sum::<u64>() as f64 / later.len().max(1) as f64;
+    let window = (WINDOW_EVENTS / usual.max(f64::MIN_POSITIVE)).ceil() as usize;
+    let part_ms = pilot.slice_ms / parts.max(1) as f64;
+    let half_ms = pilot.slice_ms / 2.0;
+    if usual <= 0.0 || window > parts / 8 {
+        return half_ms;
+    }
+    let settled = |at: usize| {
+        let own = pilot.profile[at..at + window].iter().sum::<u64>() as f64 / window as f64;
+        (own / usual - 1.0).abs() <= SETTLED
+    };
+    let first = (0..parts / 2).find(|at| settled(*at) && settled(*at + window));
+    first.map_or(half_ms, |at| at as f64 * part_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 250 parts of 1 ms: nothing for `late` parts, then `each` ends per part.
+    fn pilot(late: usize, each: u64, p95_ms: f64) -> Pilot {
+        Pilot {
+            profile: (0..250)
+                .map(|at| if at < late { 0 } else { each })
+                .collect(),
+            slice_ms: 250.0,
+            per_s: 10_000.0,
+            p95_ms,
+        }
+    }
+
+    #[test]
+    fn quick_events_get_short_slices() {
+        let found = choose(&[pilot(1, 100, 0.4), pilot(1, 120, 0.6)]).unwrap();
+        assert_eq!((found.slice_ms, found.cut_ms), (25.0, 1.0));
+        assert_eq!(found.switch_ms, 1.0);
+    }
+
+    #[test]
+    fn the_cut_covers_the_switch_and_the_events() {
+        let switch = choose(&[pilot(1, 100, 0.4), pilot(12, 100, 0.4)]).unwrap();
+        assert_eq!((switch.cut_ms, switch.slice_ms), (12.0, 125.0));
+        let events = choose(&[pilot(1, 100, 4.2), pilot(1, 100, 0.4)]).unwrap();
+        assert_eq!((events.cut_ms, events.slice_ms), (4.5, 50.0));
+    }
+
+    #[test]
+    fn a_fast_beginning_is_part_of_the_switch() {
+        let mut burst = pilot(0, 100, 0.4);
+        burst.profile[..8].fill(300);
+        assert!(choose(&[pilot(0, 100, 0.4), burst]).unwrap().cut_ms >= 7.0);
+    }
+
+    #[test]
+    fn rare_events_need_long_slices() {
+        let mut rare = pilot(1, 100, 1.0);
+        rare.per_s = 30.0;
+        assert_eq!(choose(&[rare.clone(), rare]).unwrap().slice_ms, 1_000.0);
+    }
+
+    #[test]
+    fn events_that_are_too_long_have_no_slice() {
+        let slow = Pilot {
+            profile: vec![0; 250],
+            slice_ms: 250.0,
+            per_s: 2.0,
+            p95_ms: 900.0,
+        };
+        let error = choose(&[slow.clone(), slow]).unwrap_err();
+        assert!(error.to_string().contains("longer than 2.5 s"), "{error}");
+        let nothing = choose(&[pilot(1, 100, 1.0), Pilot::default()]);
+        assert_eq!(nothing, Err(NoChoice::Nothing("B")));
+    }
+}

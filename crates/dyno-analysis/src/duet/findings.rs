@@ -1,0 +1,135 @@
+//! What can be wrong with a duet, apart from its sides.
+
+use dyno_core::duet::DuetFinding;
+use dyno_core::finding::Outcome;
+use dyno_stats::PairedRatio;
+
+use super::DuetMeasurement;
+
+/// The confidence of a carry-over: two sides are looked at, and each duet has one look.
+const CARRIED_CONFIDENCE: f64 = 0.99;
+/// A carry-over below this share does not matter.
+const CARRIED_MIN: f64 = 0.01;
+/// A server's CPU time in the other side's slices, relative to that in its own, from which it may
+/// take something from the other side.
+const IDLE_MAX: f64 = 0.1;
+
+const SIDES: [&str; 2] = ["A", "B"];
+
+pub(super) fn all(duet: &DuetMeasurement) -> Vec<DuetFinding> {
+    match duet.takes_turns {
+        true => vec![carry_over(duet), idle_side(duet)],
+        false => Vec::new(),
+    }
+}
+
+/// Whether a side is slower or faster in a slice that follows one of the other side than in one
+/// that follows its own.
+fn carry_over(duet: &DuetMeasurement) -> DuetFinding {
+    let mut known = 0;
+    let mut found = Vec::new();
+    for (side, name) in SIDES.iter().enumerate() {
+        let pairs: Vec<[f64; 2]> = (duet.blocks.iter())
+            .filter_map(|block| block[side].neighbours)
+            .collect();
+        let after_other: Vec<f64> = pairs.iter().map(|pair| pair[0]).collect();
+        let after_own: Vec<f64> = pairs.iter().map(|pair| pair[1]).collect();
+        let Some(ratio) = PairedRatio::of_sums(&after_other, &after_own) else {
+            continue;
+        };
+        known += 1;
+        let interval = ratio.interval(CARRIED_CONFIDENCE);
+        let differs = interval.is_some_and(|interval| !interval.contains(1.0));
+        let off = ratio.ratio() - 1.0;
+        if differs && off.abs() >= CARRIED_MIN {
+            let direction = if off < 0.0 { "fewer" } else { "more" };
+            found.push(format!(
+                "side {name} has {:.1} % {direction} events in slices after the other side than in \
+                 slices after its own",
+                off.abs() * 100.0
+            ));
+        }
+    }
+    let check = "carry-over";
+    match (known, found.as_slice()) {
+        (0, _) => finding(check, Outcome::NotChecked, "There are too few blocks.", ""),
+        (_, []) => finding(
+            check,
+            Outcome::Pass,
+            "Neither side depends on which side worked before it.",
+            "",
+        ),
+        (_, found) => finding(
+            check,
+            Outcome::Doubt,
+            &sentence(found),
+            "Use longer slices (--slice), or --mode simultaneous.",
+        ),
+    }
+}
+
+/// Whether a server works in the other side's slices.
+fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
+    let check = "idle-side";
+    if duet.is_one_server {
+        let why = "Both sides use the same server.";
+        return finding(check, Outcome::NotChecked, why, "");
+    }
+    let mut known = false;
+    let mut found = Vec::new();
+    for (side, name) in SIDES.iter().enumerate() {
+        let (mut own_ns, mut idle_ns) = (0.0, 0.0);
+        for block in &duet.blocks {
+            if let (Some(own), Some(idle)) = (block[side].server_ns, block[side].idle_ns) {
+                own_ns += own;
+                idle_ns += idle;
+            }
+        }
+        if own_ns <= 0.0 {
+            continue;
+        }
+        known = true;
+        let share = idle_ns / own_ns;
+        if share >= IDLE_MAX {
+            found.push(format!(
+                "while the other side worked, the server of side {name} used {:.0} % of the CPU \
+                 time that it used in its own slices",
+                share * 100.0
+            ));
+        }
+    }
+    match (known, found.as_slice()) {
+        (false, _) => {
+            let why = "The CPU time of the servers was not observed.";
+            finding(check, Outcome::NotChecked, why, "")
+        }
+        (true, []) => {
+            let fine = "Each server rests while the other side works.";
+            finding(check, Outcome::Pass, fine, "")
+        }
+        (true, found) => finding(
+            check,
+            Outcome::Doubt,
+            &sentence(found),
+            "Background work such as flushing or purge disturbs the other side: let it finish \
+             before, lower its limits, or use --mode simultaneous.",
+        ),
+    }
+}
+
+fn finding(check: &str, outcome: Outcome, evidence: &str, advice: &str) -> DuetFinding {
+    DuetFinding {
+        check: check.to_owned(),
+        outcome,
+        evidence: evidence.to_owned(),
+        advice: advice.to_owned(),
+    }
+}
+
+/// Parts joined to a sentence that begins with a capital letter.
+fn sentence(parts: &[String]) -> String {
+    let joined = parts.join("; ");
+    let mut letters = joined.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}

@@ -1,0 +1,248 @@
+//! The figures of a duet, from what both sides did in each block of four slices.
+
+mod choice;
+mod findings;
+
+use std::collections::BTreeMap;
+
+use dyno_core::duet::{DuetAnswer, DuetFigure, DuetFinding};
+use dyno_core::interval::carries;
+use dyno_core::reported::Better;
+use dyno_stats::PairedRatio;
+
+pub use self::choice::{Choice, NoChoice, Pilot, choose};
+
+/// The confidence of intervals.
+pub const CONFIDENCE: f64 = 0.95;
+/// Two one-sided tests at 5 % are an interval of 90 % within the margins (Schuirmann, "A Comparison
+/// of the Two One-Sided Tests Procedure and the Power Approach").
+const EQUIVALENCE: f64 = 0.90;
+/// Decisions that would take longer than this many times the present duet are not foreseen.
+const LONGER_MAX: f64 = 1_000.0;
+/// The name of the rate among the figures.
+pub const RATE: &str = "rate";
+
+/// What one side did in a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BlockSide {
+    /// Counted events.
+    pub events: f64,
+    /// CPU time of its workers, in nanoseconds.
+    pub client_ns: f64,
+    /// CPU time of its server in its own slices, in nanoseconds; `None` if not observed.
+    pub server_ns: Option<f64>,
+    /// CPU time of its server in the other side's slices.
+    pub idle_ns: Option<f64>,
+    /// Counted events of its two neighbouring slices, in order: the first follows the other side.
+    /// `None` for the side whose slices are at the ends of the block.
+    pub neighbours: Option<[f64; 2]>,
+}
+
+/// Latencies in nanoseconds, and how often each occurred, by batch.
+pub type Batches = BTreeMap<u64, BTreeMap<u64, u64>>;
+
+/// The measurement of a duet. Side A comes first everywhere.
+#[derive(Clone, Debug, Default)]
+pub struct DuetMeasurement {
+    /// Both sides, block by block.
+    pub blocks: Vec<[BlockSide; 2]>,
+    /// The counted time of each side in a block.
+    pub counted_s: f64,
+    /// The latencies of counted events.
+    pub latencies: [Batches; 2],
+    /// Whether both sides use the same server.
+    pub is_one_server: bool,
+    /// Whether the sides took turns.
+    pub takes_turns: bool,
+}
+
+impl DuetMeasurement {
+    /// The ratio of the rates; `None` with too few blocks.
+    pub fn rate(&self) -> Option<PairedRatio> {
+        let [a, b] = self.series(|own| own.events);
+        PairedRatio::of_sums(&b, &a)
+    }
+
+    /// All figures; `percents` are the percentiles of the latencies.
+    pub fn figures(&self, percents: &[f64]) -> Vec<DuetFigure> {
+        let mut figures = vec![self.rate_figure()];
+        figures.extend(percents.iter().map(|percent| self.percentile(*percent)));
+        figures.extend(self.cost("client CPU per event", |own| Some(own.client_ns)));
+        figures.extend(self.cost("server CPU per event", |own| own.server_ns));
+        figures
+    }
+
+    /// What was found about the duet itself.
+    pub fn findings(&self) -> Vec<DuetFinding> {
+        findings::all(self)
+    }
+
+    /// Events of a side.
+    pub fn events(&self, side: usize) -> u64 {
+        let events = self.blocks.iter().map(|block| block[side].events);
+        events.sum::<f64>().round() as u64
+    }
+
+    fn series(&self, of: impl Fn(&BlockSide) -> f64) -> [Vec<f64>; 2] {
+        [0, 1].map(|side| self.blocks.iter().map(|block| of(&block[side])).collect())
+    }
+
+    fn rate_figure(&self) -> DuetFigure {
+        let counted_s = self.blocks.len() as f64 * self.counted_s;
+        let per_s = |side| (counted_s > 0.0).then(|| self.events(side) as f64 / counted_s);
+        figure(
+            (RATE, "per s", Better::Higher),
+            [per_s(0), per_s(1)],
+            self.rate(),
+            self.blocks.len(),
+        )
+    }
+
+    fn cost(&self, name: &str, of: impl Fn(&BlockSide) -> Option<f64>) -> Option<DuetFigure> {
+        let whole = self.blocks.iter();
+        let whole = whole.filter(|block| block.iter().all(|own| of(own).is_some()));
+        let whole: Vec<&[BlockSide; 2]> = whole.collect();
+        let costs = [0, 1].map(|side| -> Vec<f64> {
+            whole
+                .iter()
+                .map(|block| of(&block[side]).unwrap_or(0.0))
+                .collect()
+        });
+        let events =
+            [0, 1].map(|side| -> Vec<f64> { whole.iter().map(|own| own[side].events).collect() });
+        let each = |side: usize| {
+            let (cost, events) = (
+                costs[side].iter().sum::<f64>(),
+                events[side].iter().sum::<f64>(),
+            );
+            (events > 0.0 && cost > 0.0).then(|| cost / events / 1e3)
+        };
+        let ratio = PairedRatio::of_costs((&costs[1], &events[1]), (&costs[0], &events[0]));
+        (!whole.is_empty()).then(|| {
+            figure(
+                (name, "us", Better::Lower),
+                [each(0), each(1)],
+                ratio,
+                whole.len(),
+            )
+        })
+    }
+
+    /// A percentile. Each pair consists of as many batches as it takes for both sides to have
+    /// enough samples beyond the percentile.
+    fn percentile(&self, percent: f64) -> DuetFigure {
+        let mut logarithms = Vec::new();
+        let mut open = [BTreeMap::new(), BTreeMap::new()];
+        let [a, b] = &self.latencies;
+        for (number, of_a) in a {
+            let Some(of_b) = b.get(number) else {
+                continue;
+            };
+            add(&mut open[0], of_a);
+            add(&mut open[1], of_b);
+            if let [Some(a), Some(b)] = [0, 1].map(|side| quantile(&open[side], percent)) {
+                logarithms.push((b / a).ln());
+                open = [BTreeMap::new(), BTreeMap::new()];
+            }
+        }
+        let whole = [0, 1].map(|side| {
+            let mut all = BTreeMap::new();
+            for batch in self.latencies[side].values() {
+                add(&mut all, batch);
+            }
+            quantile(&all, percent).map(|ns| ns / 1e6)
+        });
+        figure(
+            (&format!("p{percent}"), "ms", Better::Lower),
+            whole,
+            PairedRatio::of_logarithms(&logarithms),
+            logarithms.len(),
+        )
+    }
+}
+
+fn figure(
+    (name, unit, better): (&str, &str, Better),
+    [a, b]: [Option<f64>; 2],
+    ratio: Option<PairedRatio>,
+    pairs: usize,
+) -> DuetFigure {
+    let interval = ratio.and_then(|ratio| ratio.interval(CONFIDENCE));
+    DuetFigure {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+        a,
+        b,
+        ratio: ratio.map(|ratio| ratio.ratio()),
+        low: interval.map(|bounds| bounds.low),
+        high: interval.map(|bounds| bounds.high),
+        pairs: pairs as u64,
+    }
+}
+
+/// The answer about the rates, after `measured_s` seconds.
+pub fn answer(rate: Option<&PairedRatio>, margin: Option<f64>, measured_s: f64) -> DuetAnswer {
+    let unknown = DuetAnswer::Undecided { needs_s: None };
+    let Some((rate, whole)) = rate.and_then(|rate| Some((rate, rate.interval(CONFIDENCE)?))) else {
+        return unknown;
+    };
+    let differs = !whole.contains(1.0);
+    let off = rate.ratio().ln().abs();
+    let Some(margin) = margin.filter(|margin| *margin > 0.0) else {
+        return match differs {
+            true => DuetAnswer::Different,
+            false => DuetAnswer::Undecided {
+                needs_s: needed(rate, off, CONFIDENCE, measured_s),
+            },
+        };
+    };
+    let limit = margin.ln_1p();
+    let inner = rate.interval(EQUIVALENCE);
+    let is_same = inner.is_some_and(|inner| inner.low.ln() >= -limit && inner.high.ln() <= limit);
+    if is_same {
+        return DuetAnswer::Same {
+            measurable: differs,
+        };
+    }
+    if differs {
+        return DuetAnswer::Different;
+    }
+    let (left, confidence) = match off < limit {
+        true => (limit - off, EQUIVALENCE),
+        false => (off, CONFIDENCE),
+    };
+    DuetAnswer::Undecided {
+        needs_s: needed(rate, left, confidence, measured_s),
+    }
+}
+
+/// How long the whole duet takes until its interval reaches this far on the logarithmic scale.
+fn needed(rate: &PairedRatio, reach: f64, confidence: f64, measured_s: f64) -> Option<f64> {
+    let longer = rate.longer_by(reach.exp_m1(), confidence)?;
+    (longer <= LONGER_MAX).then_some(longer.max(1.0) * measured_s)
+}
+
+fn add(sums: &mut BTreeMap<u64, u64>, counts: &BTreeMap<u64, u64>) {
+    for (ns, count) in counts {
+        *sums.entry(*ns).or_default() += count;
+    }
+}
+
+/// The percentile of a distribution in nanoseconds; `None` with too few samples beyond it.
+fn quantile(counts: &BTreeMap<u64, u64>, percent: f64) -> Option<f64> {
+    let all: u64 = counts.values().sum();
+    if !(0.0..100.0).contains(&percent) || !carries(all, percent) {
+        return None;
+    }
+    let rank = (percent / 100.0 * all as f64).ceil().max(1.0) as u64;
+    let mut below = 0;
+    let found = counts.iter().find(|(_, count)| {
+        below += **count;
+        below >= rank
+    });
+    found.map(|(ns, _)| *ns as f64).filter(|ns| *ns > 0.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! Conducts a duet: two loads in this process, in turns or together, until their ratio is known.
+
+mod blocks;
+mod clocks;
+mod pilot;
+mod result;
+mod side;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_analysis::duet::{CONFIDENCE, DuetMeasurement, choose};
+use dyno_core::Clock;
+use dyno_core::clock::{Nanos, wall_time};
+use dyno_core::duet::{DuetEnd, DuetMode, DuetSummary};
+use dyno_core::summary::RunEnd;
+use dyno_load::{BLOCK, Duet, Side, Slices, StopLevel, StopSignal};
+use dyno_run::{Measured, Notice, Sink, Sinks, new_name};
+use dyno_stats::PairedRatio;
+use dyno_stats::stopping::early_confidence;
+
+use self::blocks::{Counted, measurement};
+use self::clocks::{Readings, ServerPid};
+use self::pilot::{PilotSide, is_called_off, pilot};
+use self::side::{Prepared, forwarded};
+use crate::command::Command;
+use crate::outcome::Outcome;
+use crate::stage::Stage;
+use crate::usage;
+
+/// The slices of a duet whose sides work together: they only divide the time for counting.
+const SHARED_SLICE: Duration = Duration::from_millis(250);
+/// The share of a requested slice that is cut.
+const CUT: f64 = 0.1;
+/// How often the ratio is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// Blocks before the first decision to stop.
+const BLOCKS_MIN: usize = 40;
+/// The shortest measurement.
+const LEAST: Duration = Duration::from_secs(5);
+/// Slices that workers may not have reported yet: each hands over a slice two of its own later.
+const UNREPORTED: u64 = 3 * BLOCK;
+
+/// A requested duet.
+#[derive(Clone, Debug)]
+pub struct DuetRequest {
+    /// What distinguishes the sides, as typed.
+    pub labels: [String; 2],
+    /// How they share the time.
+    pub mode: DuetMode,
+    /// The length of a slice; `None` to find it.
+    pub slice: Option<Duration>,
+    /// Stop when the rates' ratio is known this precisely: 0.01 is 1 %.
+    pub precision: Option<f64>,
+    /// Sides whose rates differ by less count as the same.
+    pub margin: Option<f64>,
+}
+
+/// A finished duet.
+pub struct DuetExecuted {
+    /// Its result.
+    pub summary: DuetSummary,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Executes a duet of two commands. Their time limit is that of the duet.
+///
+/// # Errors
+/// The request does not fit the workloads, a target cannot be used, or there is no result.
+pub fn execute(
+    sides: [Command; 2],
+    request: &DuetRequest,
+    stop: &Arc<StopSignal>,
+    stage: &mut dyn Stage,
+) -> Result<DuetExecuted> {
+    for (command, name) in sides.iter().zip(["A", "B"]) {
+        side::refuse(command, request.mode).with_context(|| format!("side {name}"))?;
+    }
+    let pilots = [&sides[0], &sides[1]].map(|command| {
+        let (job, options) = command.job();
+        PilotSide {
+            job: job.clone(),
+            options,
+            workload: command.plan.workload.clone(),
+        }
+    });
+    let [a, b] = sides;
+    let mut prepared = [
+        side::prepare(a, stop, stage).context("side A")?,
+        side::prepare(b, stop, stage).context("side B")?,
+    ];
+    stage.open()?;
+    let slices = slices(pilots, request, stop, stage)?;
+    let duet = Duet::new(slices);
+    let name = new_name(&prepared[0].workload(), wall_time().as_secs_f64());
+    let conductor = Conductor {
+        duet: &duet,
+        request,
+        stop,
+        warmup: prepared[0].warmup(),
+        is_one_server: prepared[0].server_label() == prepared[1].server_label(),
+        readings: Readings::default(),
+        pids: Default::default(),
+    };
+    for (own, side) in prepared.iter_mut().zip(Side::BOTH) {
+        own.join(&duet, side, &name);
+    }
+    let (measured, end) = conductor.run(prepared, stage)?;
+    conductor.conclude(measured, end, &name)
+}
+
+/// The slices: as requested, or found by a pilot.
+fn slices(
+    sides: [PilotSide; 2],
+    request: &DuetRequest,
+    stop: &Arc<StopSignal>,
+    stage: &mut dyn Stage,
+) -> Result<Slices> {
+    let seed = sides[0].job.drive.seed;
+    let of = |length: Duration, cut: Duration, together| Slices {
+        length_ns: length.as_nanos() as u64,
+        cut_ns: cut.as_nanos() as u64,
+        together,
+        seed,
+    };
+    if request.mode == DuetMode::Simultaneous {
+        let length = request.slice.unwrap_or(SHARED_SLICE);
+        return Ok(of(length, Duration::ZERO, true));
+    }
+    if let Some(length) = request.slice {
+        return Ok(of(length, length.mul_f64(CUT), false));
+    }
+    stage.notice(&Notice::Step(format!(
+        "Finding the length of the slices ({} s).",
+        pilot::TIME.as_secs()
+    )));
+    let pilots = pilot(sides, stop)?;
+    let found = choose(&pilots).map_err(|why| {
+        usage(format!(
+            "{why}: use --mode simultaneous, or fewer sessions; --slice sets a length"
+        ))
+    })?;
+    stage.notice(&Notice::Step(format!(
+        "Slices of {} ms: a switch disturbs for {:.1} ms, and events take {:.1} ms (p95).",
+        found.slice_ms, found.switch_ms, found.p95_ms
+    )));
+    let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+    Ok(of(ms(found.slice_ms), ms(found.cut_ms), false))
+}
+
+/// A duet in progress.
+struct Conductor<'a> {
+    duet: &'a Arc<Duet>,
+    request: &'a DuetRequest,
+    stop: &'a Arc<StopSignal>,
+    /// The time before the measurement.
+    warmup: Duration,
+    is_one_server: bool,
+    readings: Readings,
+    pids: [ServerPid; 2],
+}
+
+/// How a side ended.
+type Ended = Result<Measured>;
+
+impl Conductor<'_> {
+    /// Runs both sides to their end.
+    fn run(&self, sides: [Prepared; 2], stage: &mut dyn Stage) -> Result<([Measured; 2], DuetEnd)> {
+        let over = AtomicBool::new(false);
+        let (notices, taken) = channel();
+        let [of_a, of_b] = sides;
+        let sinks = Side::BOTH.map(|side| {
+            let forward = forwarded(side, notices.clone());
+            let pid = self.pids[side as usize].clone();
+            let both: Vec<Box<dyn Sink>> = vec![Box::new(forward), Box::new(pid)];
+            Sinks::new(both)
+        });
+        drop(notices);
+        let (a, b, end) = std::thread::scope(|scope| {
+            scope.spawn(|| self.readings.fill(self.duet, &self.pids, &over));
+            let [sinks_a, sinks_b] = sinks;
+            let a = scope.spawn(move || of_a.measure(&sinks_a, self.duet));
+            // One after the other, because a calibration needs the machine for itself.
+            while !a.is_finished() && !self.duet.awaits(Side::A, Duration::from_millis(50)) {
+                forward(&taken, stage);
+            }
+            let b = scope.spawn(move || of_b.measure(&sinks_b, self.duet));
+            let mut watch = Watch::default();
+            while !(a.is_finished() && b.is_finished()) {
+                std::thread::sleep(LOOK.min(Duration::from_millis(100)));
+                forward(&taken, stage);
+                if a.is_finished() != b.is_finished() {
+                    self.duet.end_at(Clock.now());
+                }
+                self.look(&mut watch, stage);
+            }
+            over.store(true, Ordering::Relaxed);
+            forward(&taken, stage);
+            stage.progress("");
+            (joined(a), joined(b), watch.end)
+        });
+        let measured = both(a, b)?;
+        let is_stopped = self.stop.level() != StopLevel::None;
+        let failed = |own: &Measured| matches!(own.summary.end, RunEnd::Failed(_));
+        let end = match end {
+            _ if measured.iter().any(failed) => DuetEnd::Failed,
+            _ if is_stopped => DuetEnd::Interrupted,
+            Some(end) => end,
+            None => DuetEnd::TimeUp,
+        };
+        Ok((measured, end))
+    }
+
+    /// The counted slices by now.
+    fn counted(&self, now: Nanos) -> Option<Counted> {
+        let to = self.duet.slice_at(now)?;
+        let length_ns = self.duet.slices().length_ns.max(1);
+        let warmup_ns = self.warmup.as_nanos() as Nanos;
+        Some(Counted {
+            from: warmup_ns.div_ceil(length_ns),
+            to,
+        })
+    }
+
+    fn measured_by(&self, now: Nanos, unreported: u64) -> Option<DuetMeasurement> {
+        let mut counted = self.counted(now)?;
+        counted.to = counted.to.saturating_sub(unreported);
+        let one = self.is_one_server;
+        (counted.to > counted.from).then(|| measurement(self.duet, counted, &self.readings, one))
+    }
+
+    /// Shows the ratio so far, and ends the duet once it is known precisely enough.
+    fn look(&self, watch: &mut Watch, stage: &mut dyn Stage) {
+        let now = Clock.now();
+        if watch.end.is_some() || now < watch.next {
+            return;
+        }
+        watch.next = now + LOOK.as_nanos() as Nanos;
+        let Some(found) = self.measured_by(now, UNREPORTED) else {
+            return;
+        };
+        let block_s = (BLOCK * self.duet.slices().length_ns) as f64 / 1e9;
+        let measured_s = found.blocks.len() as f64 * block_s;
+        let rate = found.rate();
+        stage.progress(&progress(rate.as_ref(), measured_s, found.blocks.len()));
+        let is_long = found.blocks.len() >= BLOCKS_MIN && measured_s >= LEAST.as_secs_f64();
+        let known = rate.and_then(|rate| rate.precision(early_confidence(CONFIDENCE)));
+        let wanted = self.request.precision;
+        if is_long
+            && known
+                .zip(wanted)
+                .is_some_and(|(known, wanted)| known <= wanted)
+        {
+            watch.end = Some(DuetEnd::Precise);
+            self.duet.end_at(now);
+        }
+    }
+
+    /// The result of both sides.
+    fn conclude(&self, measured: [Measured; 2], end: DuetEnd, name: &str) -> Result<DuetExecuted> {
+        let ends = measured.iter().map(|own| own.summary.elapsed_s);
+        let shortest_s = ends.fold(f64::INFINITY, f64::min);
+        let begin = self.duet.begin().context("the duet did not begin")?;
+        let whole_s = shortest_s + self.warmup.as_secs_f64();
+        let last = begin + (whole_s.max(0.0) * 1e9) as Nanos;
+        let found = self.measured_by(last, 0).unwrap_or_default();
+        let slices = self.duet.slices();
+        let request = self.request;
+        let summary = result::summary(&found, &measured, request, (slices, end, name));
+        let outcome = result::outcome(&measured, end);
+        result::store(&summary)?;
+        if let Some(trouble) = measured.into_iter().find_map(|own| own.trouble) {
+            return Err(trouble.into());
+        }
+        Ok(DuetExecuted { summary, outcome })
+    }
+}
+
+/// What has been decided so far.
+#[derive(Debug, Default)]
+struct Watch {
+    next: Nanos,
+    end: Option<DuetEnd>,
+}
+
+fn progress(rate: Option<&PairedRatio>, measured_s: f64, blocks: usize) -> String {
+    let known = rate.and_then(|rate| Some((rate.ratio(), rate.precision(CONFIDENCE)?)));
+    match known {
+        Some((ratio, precision)) => format!(
+            "{measured_s:>5.0} s  {blocks} blocks  B/A {ratio:.4} ± {:.2} %",
+            precision * 100.0
+        ),
+        None => format!("{measured_s:>5.0} s  {blocks} blocks"),
+    }
+}
+
+/// Passes notices of both sides on.
+fn forward(taken: &Receiver<Notice>, stage: &mut dyn Stage) {
+    for notice in taken.try_iter() {
+        stage.notice(&notice);
+    }
+}
+
+fn joined(thread: std::thread::ScopedJoinHandle<'_, Ended>) -> Ended {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Both sides, or the error that matters: a side that waited in vain has none of its own.
+fn both(a: Ended, b: Ended) -> Result<[Measured; 2]> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok([a, b]),
+        (Err(error), Ok(_)) => Err(error.context("side A failed")),
+        (Ok(_), Err(error)) => Err(error.context("side B failed")),
+        (Err(a), Err(b)) => Err(match is_called_off(&a) {
+            true => b.context("side B failed"),
+            false => a.context("side A failed"),
+        }),
+    }
+}

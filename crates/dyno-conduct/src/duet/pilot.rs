@@ -1,0 +1,133 @@
+//! A short load of both sides in long slices, which shows how long a switch disturbs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dyno_analysis::duet::Pilot;
+use dyno_core::plan::{Drive, OptionValue};
+use dyno_load::{Duet, DuetPart, RunOutcome, Side, Slices, StopSignal};
+use dyno_run::{Job, Loaded};
+
+use crate::hints::with_hint;
+
+/// The length of its slices.
+const SLICE: Duration = Duration::from_millis(250);
+/// How long it counts.
+pub(super) const TIME: Duration = Duration::from_secs(4);
+/// How long it runs before.
+const WARMUP: Duration = Duration::from_secs(1);
+
+/// A side: its job, the options of its scripts, and the workload as typed.
+pub(super) struct PilotSide {
+    pub job: Job,
+    pub options: Vec<(String, OptionValue)>,
+    pub workload: String,
+}
+
+/// Runs both sides.
+///
+/// # Errors
+/// A side cannot be loaded, or the user has stopped it.
+pub(super) fn pilot(sides: [PilotSide; 2], stop: &Arc<StopSignal>) -> Result<[Pilot; 2]> {
+    let duet = Duet::new(Slices {
+        length_ns: SLICE.as_nanos() as u64,
+        cut_ns: 0,
+        together: false,
+        seed: sides[0].job.drive.seed,
+    });
+    let [of_a, of_b] = sides;
+    let (a, b) = std::thread::scope(|scope| {
+        let a = scope.spawn(|| load(of_a, Side::A, &duet, stop));
+        let b = load(of_b, Side::B, &duet, stop);
+        (a.join(), b)
+    });
+    // A side that waited in vain reports only that.
+    let a = a.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let (a, b) = match (a, b) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(error), Ok(_)) => return Err(error.context("side A")),
+        (Ok(_), Err(error)) => return Err(error.context("side B")),
+        (Err(a), Err(b)) => {
+            return Err(match is_called_off(&a) {
+                true => b.context("side B"),
+                false => a.context("side A"),
+            });
+        }
+    };
+    Ok([(Side::A, a), (Side::B, b)].map(|(side, outcome)| shown(&duet, side, &outcome)))
+}
+
+/// Whether a load was cancelled because the other side did not come.
+pub(super) fn is_called_off(error: &anyhow::Error) -> bool {
+    let of_load = |cause: &(dyn std::error::Error + 'static)| {
+        let own = cause.downcast_ref::<dyno_load::LoadError>();
+        own.is_some_and(|own| matches!(own, dyno_load::LoadError::CalledOff(_)))
+    };
+    error.chain().any(of_load)
+}
+
+fn load(
+    side: PilotSide,
+    place: Side,
+    duet: &Arc<Duet>,
+    stop: &Arc<StopSignal>,
+) -> Result<RunOutcome> {
+    let outcome = loaded(side, place, duet, stop);
+    if outcome.is_err() {
+        duet.give_up();
+    }
+    outcome
+}
+
+fn loaded(
+    side: PilotSide,
+    place: Side,
+    duet: &Arc<Duet>,
+    stop: &Arc<StopSignal>,
+) -> Result<RunOutcome> {
+    let PilotSide {
+        mut job,
+        options,
+        workload,
+    } = side;
+    job.drive = Drive {
+        time: Some(TIME),
+        warmup: WARMUP,
+        ramp_up: Duration::ZERO,
+        ..job.drive
+    };
+    job.shapes = false;
+    let mut ready = Loaded::new(job)?.ready(options, Arc::clone(stop))?;
+    ready.duet = Some(DuetPart {
+        duet: Arc::clone(duet),
+        side: place,
+        name: String::new(),
+    });
+    let outcome = (ready.call("init").map_err(Into::into)).and_then(|()| {
+        let outcome = ready.run(|_| {})?;
+        match outcome.failures.first() {
+            Some((_, why)) => Err(anyhow::anyhow!("{why}")),
+            None => Ok(outcome),
+        }
+    });
+    outcome
+        .map_err(|error| with_hint(error, &ready, &workload))
+        .context("the pilot failed")
+}
+
+fn shown(duet: &Duet, side: Side, outcome: &RunOutcome) -> Pilot {
+    let slice_s = SLICE.as_secs_f64();
+    let service = &outcome.totals.latencies.service;
+    let counts = duet.counts(side);
+    let events: u64 = counts.values().map(|count| count.events).sum();
+    Pilot {
+        profile: duet.profile(side),
+        slice_ms: slice_s * 1e3,
+        per_s: match counts.len() {
+            0 => 0.0,
+            slices => events as f64 / (slices as f64 * slice_s),
+        },
+        p95_ms: service.value_at_quantile(0.95) as f64 / 1e6,
+    }
+}

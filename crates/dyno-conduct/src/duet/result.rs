@@ -1,0 +1,123 @@
+//! The result of a duet.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use dyno_analysis::duet::{DuetMeasurement, answer};
+use dyno_core::catalogue::names;
+use dyno_core::duet::{DUET_SCHEMA_VERSION, DuetEnd, DuetFinding, DuetMode, DuetSide, DuetSummary};
+use dyno_core::finding::{Finding, Outcome as Found, Verdict, verdict};
+use dyno_core::record::Fact;
+use dyno_core::summary::{RunEnd, RunSummary};
+use dyno_load::{BLOCK, Slices};
+use dyno_results::Results;
+use dyno_run::Measured;
+use dyno_verdict::concerns_ratio;
+
+use super::DuetRequest;
+use crate::outcome::Outcome;
+
+/// The summary of both sides.
+pub(super) fn summary(
+    found: &DuetMeasurement,
+    measured: &[Measured; 2],
+    request: &DuetRequest,
+    (slices, end, name): (Slices, DuetEnd, &str),
+) -> DuetSummary {
+    let [a, b] = measured;
+    let block_s = (BLOCK * slices.length_ns) as f64 / 1e9;
+    let measured_s = found.blocks.len() as f64 * block_s;
+    let percents = a.summary.service.percentiles.iter();
+    let percents: Vec<f64> = percents.map(|percentile| percentile.percent).collect();
+    let mut findings = found.findings();
+    findings.extend(servers(&a.summary, &b.summary));
+    let sides = [a, b].iter().enumerate().map(|(number, own)| DuetSide {
+        label: request.labels[number].clone(),
+        server: server(&own.summary),
+        run: own.summary.recorded.clone(),
+        events: found.events(number),
+        verdict: own.summary.verdict,
+    });
+    DuetSummary {
+        schema_version: DUET_SCHEMA_VERSION,
+        tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
+        name: name.to_owned(),
+        sides: sides.collect(),
+        mode: match slices.together {
+            true => DuetMode::Simultaneous,
+            false => DuetMode::Alternating,
+        },
+        slice_ms: slices.length_ns as f64 / 1e6,
+        cut_ms: slices.cut_ns as f64 / 1e6,
+        blocks: found.blocks.len() as u64,
+        measured_s,
+        end,
+        figures: found.figures(&percents),
+        margin: request.margin,
+        answer: answer(found.rate().as_ref(), request.margin, measured_s),
+        verdict: judged(&findings, [&a.summary, &b.summary]),
+        findings,
+    }
+}
+
+/// The worst finding about the duet, or about a side if it concerns the ratio.
+fn judged(findings: &[DuetFinding], sides: [&RunSummary; 2]) -> Verdict {
+    let of_duet = findings.iter().map(|finding| match finding.outcome {
+        Found::Refuse => Verdict::Refused,
+        Found::Doubt => Verdict::Doubtful,
+        Found::Pass | Found::NotChecked => Verdict::Valid,
+    });
+    let of_side = sides.map(|side| {
+        let relevant = side.findings.iter();
+        let relevant = relevant.filter(|finding| concerns_ratio(&finding.check));
+        verdict(&relevant.cloned().collect::<Vec<Finding>>())
+    });
+    of_duet.chain(of_side).max().unwrap_or(Verdict::Valid)
+}
+
+fn server(summary: &RunSummary) -> String {
+    let target = &summary.target;
+    format!("{} {}", target.product, target.version)
+        .trim()
+        .to_owned()
+}
+
+/// Says which servers are compared, if they differ.
+fn servers(a: &RunSummary, b: &RunSummary) -> Option<DuetFinding> {
+    let (of_a, of_b) = (server(a), server(b));
+    (of_a != of_b).then(|| DuetFinding {
+        check: "servers".to_owned(),
+        outcome: Found::Pass,
+        evidence: format!("The sides are different servers: {of_a}, and {of_b}."),
+        advice: String::new(),
+    })
+}
+
+/// How a duet of these sides ended.
+pub(super) fn outcome(measured: &[Measured; 2], end: DuetEnd) -> Outcome {
+    let is_worthless = |own: &Measured| {
+        own.summary.totals.events == 0
+            || own.disconnected.is_some()
+            || matches!(own.summary.end, RunEnd::Failed(_))
+    };
+    match end {
+        DuetEnd::Interrupted => Outcome::Interrupted,
+        _ if measured.iter().any(is_worthless) => Outcome::Failed,
+        _ => Outcome::Done,
+    }
+}
+
+/// Stores the result with both runs.
+pub(super) fn store(summary: &DuetSummary) -> Result<()> {
+    let runs = summary.sides.iter().map(|side| side.run.as_ref());
+    let Some(runs) = runs.collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let answer = serde_json::to_string(summary).context("the result is not valid JSON")?;
+    let fact = Fact::new(names::DUET_ANSWER, answer, "dyno duet");
+    for run in runs {
+        let mut results = Results::open(Path::new(&run.file))?;
+        results.add_facts(&[run.id], std::slice::from_ref(&fact))?;
+    }
+    Ok(())
+}

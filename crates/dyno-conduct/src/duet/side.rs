@@ -1,0 +1,131 @@
+//! One side of a duet.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use anyhow::Result;
+use dyno_core::duet::DuetMode;
+use dyno_load::{Duet, DuetPart, Side, StopSignal};
+use dyno_run::{Measured, Notice, Ready, RunRequest, Sink, Sinks};
+
+use crate::command::{self, Command};
+use crate::hints::with_hint;
+use crate::stage::Stage;
+use crate::usage;
+
+/// Rejects a command that cannot be a side.
+pub(super) fn refuse(command: &Command, mode: DuetMode) -> Result<()> {
+    let plan = &command.plan;
+    let workload = &plan.workload;
+    let drive = &plan.drive;
+    let takes_turns = mode == DuetMode::Alternating;
+    let paced = plan
+        .roles
+        .iter()
+        .any(|role| role.pace.is_some() || role.background);
+    let why = if command.name != "run" {
+        format!(
+            "a duet runs workloads; '{}' is another command",
+            command.name
+        )
+    } else if command.temporary.is_some() {
+        "a duet needs targets that exist: give each side its --target".to_owned()
+    } else if !plan.phases.is_empty() || !plan.ladder.is_empty() {
+        format!("{workload} has phases, each a run of its own; a duet is a single run")
+    } else if drive.schedule.is_some() {
+        "the load of a duet is constant; leave the schedule out".to_owned()
+    } else if drive.events.is_some() {
+        "--events: a duet ends by its precision or time (--precision, --at-most)".to_owned()
+    } else if drive.shard.is_some() || drive.begin_unix_s.is_some() || !plan.agents.is_empty() {
+        "a duet uses one load generator, which starts when both sides are ready".to_owned()
+    } else if takes_turns && drive.open_loop.is_some() {
+        "--rate: events would be due while the other side works; use --mode simultaneous".to_owned()
+    } else if takes_turns && paced {
+        format!(
+            "{workload} has roles with a pace of their own, which would go on while the other side \
+             works; use --mode simultaneous"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(usage(why))
+}
+
+/// A side whose target answers.
+pub(super) struct Prepared {
+    ready: Ready,
+    request: RunRequest,
+}
+
+/// Connects to a side's target.
+pub(super) fn prepare(
+    command: Command,
+    stop: &Arc<StopSignal>,
+    stage: &mut dyn Stage,
+) -> Result<Prepared> {
+    let (ready, request) = command::prepare_run(command, stop, stage)?;
+    Ok(Prepared { ready, request })
+}
+
+impl Prepared {
+    pub(super) fn workload(&self) -> String {
+        self.request.plan.workload.clone()
+    }
+
+    /// The time before the measurement.
+    pub(super) fn warmup(&self) -> Duration {
+        let drive = &self.ready.job.drive;
+        drive.ramp_up + drive.warmup
+    }
+
+    /// What tells servers apart: the endpoints of the target.
+    pub(super) fn server_label(&self) -> Option<Vec<String>> {
+        let target = self.ready.job.target.as_ref()?;
+        Some(target.endpoints.iter().map(ToString::to_string).collect())
+    }
+
+    /// Makes it a side of a duet.
+    pub(super) fn join(&mut self, duet: &Arc<Duet>, side: Side, name: &str) {
+        self.ready.duet = Some(DuetPart {
+            duet: Arc::clone(duet),
+            side,
+            name: name.to_owned(),
+        });
+    }
+
+    /// Runs it.
+    pub(super) fn measure(mut self, sinks: &Sinks, duet: &Duet) -> Result<Measured> {
+        let measured = dyno_run::measure(&mut self.ready, &self.request, sinks);
+        if measured.is_err() {
+            duet.give_up();
+        }
+        let workload = &self.request.plan.workload;
+        measured.map_err(|error| with_hint(error.into(), &self.ready, workload))
+    }
+}
+
+/// Passes the notices of a side on. Steps of both sides are the same, so only those of A are shown.
+pub(super) fn forwarded(side: Side, notices: Sender<Notice>) -> impl Sink {
+    Forward { side, notices }
+}
+
+struct Forward {
+    side: Side,
+    notices: Sender<Notice>,
+}
+
+impl Sink for Forward {
+    fn notice(&mut self, notice: &Notice) {
+        let named = |text: &str| format!("side {}: {text}", self.side.name());
+        let notice = match notice {
+            Notice::Warning(text) => Notice::Warning(named(text)),
+            Notice::Error(text) => Notice::Error(named(text)),
+            Notice::Hint(text) => Notice::Hint(named(text)),
+            _ if self.side == Side::B => return,
+            other => other.clone(),
+        };
+        // Nobody listens once the duet is over.
+        let _ = self.notices.send(notice);
+    }
+}

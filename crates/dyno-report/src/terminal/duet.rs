@@ -1,0 +1,286 @@
+//! The result of a duet.
+
+use dyno_core::duet::{DuetAnswer, DuetEnd, DuetFigure, DuetMode, DuetSide, DuetSummary};
+use dyno_core::finding::Outcome;
+use dyno_core::reported::Better;
+use dyno_core::text::number_of;
+
+use super::look::{Ink, Look};
+use super::page::Page;
+use crate::document::{self, Cell, Table, Value, times};
+use crate::number::{amount, latency, length, rate};
+
+/// The result: the answer in a sentence, the verdict, the sides, the figures with their ratios, and
+/// findings. An empty line comes first and a line end last.
+pub fn duet(summary: &DuetSummary, look: &Look) -> String {
+    let mut page = Page::new(*look);
+    page.blank();
+    page.title(&duet_answer(summary));
+    let (ink, word) = document::marked(summary.verdict, false);
+    page.line("verdict", ink, &[(ink, &word)]);
+    for (name, side) in ["A", "B"].into_iter().zip(&summary.sides) {
+        page.row(name, Ink::Plain, &described(side));
+    }
+    page.row("slices", Ink::Plain, &slices(summary));
+    page.row("end", Ink::Faint, &ended(summary));
+    page.blank();
+    let mut out = page.finish();
+    out.push('\n');
+    out.push_str(&figures(&summary.figures).finish(look));
+    let mut page = Page::new(*look);
+    page.blank();
+    for finding in &summary.findings {
+        if finding.outcome == Outcome::Pass && !look.verbose {
+            continue;
+        }
+        let (ink, word) = document::outcome(finding.outcome);
+        let mut text = format!("{}: {}", finding.check, finding.evidence);
+        if !finding.advice.is_empty() {
+            text += &format!("\nTry: {}", finding.advice);
+        }
+        page.row(word, ink, &text);
+    }
+    out.push_str(&page.finish());
+    out
+}
+
+/// The answer in a sentence: `B is 2.1 % slower (1.4–2.8 %), 480 blocks in 4 min`.
+pub fn duet_answer(summary: &DuetSummary) -> String {
+    let took = format!(
+        "{} in {}",
+        number_of(summary.blocks, "block"),
+        length(summary.measured_s)
+    );
+    let rate = summary.figures.first();
+    let Some((ratio, low, high)) = rate.and_then(|rate| Some((rate.ratio?, rate.low?, rate.high?)))
+    else {
+        return format!("Undecided: {took} are too few to compare the rates");
+    };
+    let change = change(ratio, low, high);
+    match (summary.answer, summary.margin) {
+        (DuetAnswer::Different, _) => format!("B is {change}, {took}"),
+        (DuetAnswer::Same { measurable }, margin) => {
+            let within = share(margin.unwrap_or(0.0), 0.01);
+            let rest = match measurable {
+                true => format!("the difference is measurable, B is {change}"),
+                false => format!("B is {change}"),
+            };
+            format!("A and B are the same within {within}: {rest}, {took}")
+        }
+        (DuetAnswer::Undecided { needs_s }, _) => {
+            let needs = needs_s.map_or_else(String::new, |needs_s| {
+                format!("; to decide needs about {}", length(whole_minutes(needs_s)))
+            });
+            format!("Undecided: B is {change}, {took}{needs}")
+        }
+    }
+}
+
+/// From two minutes on, whole ones: it is an estimate.
+fn whole_minutes(seconds: f64) -> f64 {
+    match seconds < 120.0 {
+        true => seconds.ceil(),
+        false => (seconds / 60.0).ceil() * 60.0,
+    }
+}
+
+/// `2.1 % slower (1.4–2.8 %)`. An interval on both sides of no change has signs.
+fn change(ratio: f64, low: f64, high: f64) -> String {
+    let precision = (high - low) / 2.0;
+    let word = if ratio < 1.0 { "slower" } else { "faster" };
+    let size = share((ratio - 1.0).abs(), precision);
+    let plain = |off: f64| {
+        share(off.abs(), precision)
+            .trim_end_matches(" %")
+            .to_owned()
+    };
+    let range = if high < 1.0 {
+        format!("{}–{} %", plain(1.0 - high), plain(1.0 - low))
+    } else if low > 1.0 {
+        format!("{}–{} %", plain(low - 1.0), plain(high - 1.0))
+    } else {
+        format!("−{} to +{} %", plain(1.0 - low), plain(high - 1.0))
+    };
+    format!("{size} {word} ({range})")
+}
+
+/// A share in percent, with a decimal more if it is known to less than 0.2 %.
+fn share(share: f64, precision: f64) -> String {
+    match precision < 0.002 {
+        true => format!("{:.2} %", share * 100.0),
+        false => format!("{:.1} %", share * 100.0),
+    }
+}
+
+fn described(side: &DuetSide) -> String {
+    let mut parts = vec![side.label.clone()];
+    parts.extend(Some(side.server.clone()).filter(|server| !server.is_empty()));
+    let run = side.run.as_ref();
+    parts.extend(run.map(|run| format!("run {} in {}", run.id, run.file)));
+    parts.join(" – ")
+}
+
+fn slices(summary: &DuetSummary) -> String {
+    let slice = latency(summary.slice_ms);
+    match summary.mode {
+        DuetMode::Simultaneous => "both sides at the same time".to_owned(),
+        DuetMode::Alternating => format!(
+            "{slice} each, in random order ABBA or BAAB; {} after a switch are not counted",
+            latency(summary.cut_ms)
+        ),
+    }
+}
+
+fn ended(summary: &DuetSummary) -> String {
+    match summary.end {
+        DuetEnd::Precise => "the ratio was precise enough (--precision)",
+        DuetEnd::TimeUp => "the time was up (--at-most)",
+        DuetEnd::Interrupted => "interrupted",
+        DuetEnd::Failed => "a side failed",
+    }
+    .to_owned()
+}
+
+/// The figures of both sides.
+fn figures(figures: &[DuetFigure]) -> Table {
+    let number = |figure: &DuetFigure, value: Option<f64>| {
+        value.map(|value| {
+            Value::Text(match figure.unit.as_str() {
+                "ms" => latency(value),
+                "us" => amount(value, "us"),
+                _ => rate(value),
+            })
+        })
+    };
+    Table::of(figures)
+        .text("", 0, |figure| match figure.unit.as_str() {
+            "per s" => "events/s".to_owned(),
+            _ => figure.name.clone(),
+        })
+        .figure("A", 0, |figure| number(figure, figure.a))
+        .figure("B", 0, |figure| number(figure, figure.b))
+        .figure("B/A", 0, |figure| {
+            figure.ratio.map(|ratio| Value::Text(times(ratio)))
+        })
+        .figure("95 % interval", 0, |figure| {
+            let ends = figure.low.zip(figure.high);
+            ends.map(|(low, high)| Value::Text(format!("{} – {}", times(low), times(high))))
+        })
+        .figure("pairs", 1, |figure| Value::Count(figure.pairs))
+        .word("", 0, direction)
+        .source("")
+}
+
+/// The significant direction of a figure.
+fn direction(figure: &DuetFigure) -> Cell {
+    let Some((low, high)) = figure.low.zip(figure.high) else {
+        return String::new().into();
+    };
+    let is_more = low > 1.0;
+    if !is_more && high >= 1.0 {
+        return String::new().into();
+    }
+    match (figure.better, is_more) {
+        (Better::Higher, true) | (Better::Lower, false) => (Ink::Good, "better".to_owned()).into(),
+        _ => (Ink::Warning, "worse".to_owned()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::finding::Verdict;
+
+    fn summary(ratio: f64, low: f64, high: f64, answer: DuetAnswer) -> DuetSummary {
+        let figure = |name: &str, unit: &str, better| DuetFigure {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            a: Some(12_000.0),
+            b: Some(12_000.0 * ratio),
+            ratio: Some(ratio),
+            low: Some(low),
+            high: Some(high),
+            pairs: 480,
+        };
+        let side = |label: &str| DuetSide {
+            label: label.to_owned(),
+            server: "MariaDB 10.11.19".to_owned(),
+            run: None,
+            events: 1,
+            verdict: None,
+        };
+        DuetSummary {
+            schema_version: 1,
+            tool: "dyno 0.1.0".to_owned(),
+            name: "one".to_owned(),
+            sides: vec![side("mysql://a/db"), side("mysql://b/db")],
+            mode: DuetMode::Alternating,
+            slice_ms: 50.0,
+            cut_ms: 3.0,
+            blocks: 480,
+            measured_s: 240.0,
+            end: DuetEnd::Precise,
+            figures: vec![
+                figure("rate", "per s", Better::Higher),
+                figure("p95", "ms", Better::Lower),
+            ],
+            margin: None,
+            answer,
+            findings: Vec::new(),
+            verdict: Verdict::Valid,
+        }
+    }
+
+    #[test]
+    fn the_answer_is_a_sentence() {
+        let slower = summary(0.979, 0.972, 0.986, DuetAnswer::Different);
+        assert_eq!(
+            duet_answer(&slower),
+            "B is 2.1 % slower (1.4–2.8 %), 480 blocks in 4 min"
+        );
+        let mut same = summary(
+            1.001,
+            0.9995,
+            1.0025,
+            DuetAnswer::Same { measurable: false },
+        );
+        same.margin = Some(0.02);
+        assert_eq!(
+            duet_answer(&same),
+            "A and B are the same within 2.0 %: B is 0.10 % faster (−0.05 to +0.25 %), 480 blocks \
+             in 4 min"
+        );
+        let undecided = DuetAnswer::Undecided {
+            needs_s: Some(400.0),
+        };
+        assert_eq!(
+            duet_answer(&summary(0.99, 0.97, 1.01, undecided)),
+            "Undecided: B is 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; to decide needs \
+             about 7 min"
+        );
+        let mut nothing = summary(1.0, 1.0, 1.0, DuetAnswer::Undecided { needs_s: None });
+        nothing.figures[0].ratio = None;
+        nothing.blocks = 3;
+        nothing.measured_s = 1.5;
+        assert_eq!(
+            duet_answer(&nothing),
+            "Undecided: 3 blocks in 1.5 s are too few to compare the rates"
+        );
+    }
+
+    #[test]
+    fn a_page_fits_80_columns() {
+        let look = Look {
+            columns: 80,
+            ..Look::default()
+        };
+        let text = duet(&summary(0.979, 0.972, 0.986, DuetAnswer::Different), &look);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(text.contains("worse") && text.contains("better"), "{text}");
+        assert!(text.contains("0.972 – 0.986"), "{text}");
+    }
+}
