@@ -267,7 +267,9 @@ mod tests {
                 names::CLIENT_STATEMENTS_TRANSACTIONS,
                 names::CLIENT_STATEMENTS_TRANSACTIONS_POSSIBLE,
             ];
-            let found = facts.iter().filter(|fact| counts.contains(&&*fact.name));
+            let found = facts
+                .iter()
+                .filter(|fact| counts.contains(&fact.name.as_str()));
             let values: Vec<String> = found.map(|fact| fact.value.clone()).collect();
             values.join(" ")
         };
