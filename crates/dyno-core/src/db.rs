@@ -197,6 +197,15 @@ pub struct PipedResult {
     pub affected: u64,
 }
 
+/// Transactions that ended on the server during an operation, as far as its answer shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndedTransactions {
+    /// Those that the answer proves.
+    pub certain: u32,
+    /// Further ones that it does not rule out.
+    pub possible: u32,
+}
+
 /// How an operation ended. Plain data, reused from operation to operation.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -214,6 +223,8 @@ pub struct Outcome {
     pub bytes_out: u64,
     /// Bytes received for it.
     pub bytes_in: u64,
+    /// Transactions that it ended; only PostgreSQL tells.
+    pub transactions: EndedTransactions,
     /// Another result of the same request follows; see [`Connection::next_result`].
     pub more: bool,
     /// For [`OutcomeKind::Failed`].

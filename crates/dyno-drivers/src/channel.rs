@@ -9,8 +9,8 @@ use std::os::fd::RawFd;
 
 use dyno_core::bulk::BulkLoad;
 use dyno_core::db::{
-    Connection, DbError, ErrorKind, Outcome, OutcomeKind, Param, ParamKind, PipedResult, Row,
-    Scratch, ServerInfo, StatementId, Submitted, TransactionStep,
+    Connection, DbError, EndedTransactions, ErrorKind, Outcome, OutcomeKind, Param, ParamKind,
+    PipedResult, Row, Scratch, ServerInfo, StatementId, Submitted, TransactionStep,
 };
 
 use crate::tls::{TlsSession, TlsSetup};
@@ -149,6 +149,7 @@ impl<P: Protocol> Channel<P> {
         let outcome = self.protocol.outcome_mut();
         outcome.bytes_in = 0;
         outcome.bytes_out = 0;
+        outcome.transactions = EndedTransactions::default();
         outcome.more = false;
         outcome.error = None;
     }

@@ -261,6 +261,9 @@ pub(crate) fn settle(
         let own = conn.purposes.shapes();
         shapes.end(own, outcome, now(), class == Class::Measured);
     }
+    if class == Class::Measured {
+        statements.transactions(outcome.transactions);
+    }
     let counters = recorder.counters(class);
     counters.bytes_in += outcome.bytes_in;
     counters.bytes_out += outcome.bytes_out;

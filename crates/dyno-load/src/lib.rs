@@ -25,6 +25,8 @@
 //!   `crates/dyno-core/src/states.rs`, the check `idle-sessions`.
 //! - The purpose of a statement (change rows, commit, roll back): `src/statements/purpose.rs`,
 //!   `crates/dyno-run/src/recording/context.rs`, the checks `misses` and `durability`.
+//! - Transactions that ended: `crates/dyno-drivers/src/postgres/transactions.rs`, `settle` in
+//!   `src/connections.rs`, `crates/dyno-run/src/recording/context.rs`, the check `server-counters`.
 //! - Shapes of statements: `src/statements/shapes.rs`, `src/statements/literals.rs`; shown by
 //!   `crates/dyno-report/src/terminal/statements.rs` and
 //!   `crates/dyno-report/src/html/statements.rs`.

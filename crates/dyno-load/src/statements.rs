@@ -1,5 +1,6 @@
 //! A sample of the statements: whether they differ, in text or parameters, and which names they
-//! contain. Also, over all statements, how many changed nothing or ended transactions.
+//! contain. Also counts, over all statements, those that changed nothing or ended transactions, and
+//! the transactions that ended.
 
 mod comments;
 mod examples;
@@ -14,7 +15,7 @@ mod temporary;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dyno_core::db::{Param, ParamValue, StatementId};
+use dyno_core::db::{EndedTransactions, Param, ParamValue, StatementId};
 use serde::{Deserialize, Serialize};
 
 pub use examples::is_single;
@@ -85,7 +86,7 @@ pub struct StatementFacts {
     pub attaches: bool,
 }
 
-/// Statements of the measurement, by their first words.
+/// Statements of the measurement, by their first words, and the transactions that they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Those that should change rows but changed none.
@@ -96,6 +97,12 @@ pub struct Ended {
     pub rollbacks: u64,
     /// ROLLBACK TO a savepoint.
     pub rollbacks_to_savepoint: u64,
+    /// Transactions that ended, by the server's answers. 0 if the driver does not count them.
+    #[serde(default)]
+    pub transactions: u64,
+    /// Further ones that the answers do not rule out.
+    #[serde(default)]
+    pub transactions_possible: u64,
 }
 
 impl Statements {
@@ -174,6 +181,13 @@ impl Statements {
         *count += 1;
     }
 
+    /// An operation ended transactions.
+    #[inline]
+    pub(crate) fn transactions(&mut self, ended: EndedTransactions) {
+        self.ended.transactions += u64::from(ended.certain);
+        self.ended.transactions_possible += u64::from(ended.possible);
+    }
+
     pub(crate) fn merge(&mut self, other: Self) {
         self.looked_at += other.looked_at;
         self.by_text += other.by_text;
@@ -186,6 +200,8 @@ impl Statements {
         self.ended.commits += other.ended.commits;
         self.ended.rollbacks += other.ended.rollbacks;
         self.ended.rollbacks_to_savepoint += other.ended.rollbacks_to_savepoint;
+        self.ended.transactions += other.ended.transactions;
+        self.ended.transactions_possible += other.ended.transactions_possible;
         if let Some(theirs) = other.shapes {
             self.shapes.get_or_insert_default().merge(*theirs);
         }

@@ -69,6 +69,14 @@ define! {
         CLIENT_STATEMENTS_CHANGES_TEMPORARY_ONLY = "client.statements.changes_temporary_only":
             "whether they changed rows of temporary tables only";
     }
+    one Fact "" from "all answers of PostgreSQL" {
+        CLIENT_STATEMENTS_COMPLETED = "client.statements.completed":
+            "statements without an error";
+        CLIENT_STATEMENTS_TRANSACTIONS = "client.statements.transactions":
+            "transactions that ended";
+        CLIENT_STATEMENTS_TRANSACTIONS_POSSIBLE = "client.statements.transactions_possible":
+            "further ones that may have ended";
+    }
     one Fact "" from "the observers" {
         OBSERVER_ALWAYS_ZERO = "observer.always_zero": "database series that were always 0";
         OBSERVER_CPU_S = "observer.cpu_s": "CPU seconds of the observers";

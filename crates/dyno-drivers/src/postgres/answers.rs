@@ -47,9 +47,8 @@ impl Postgres {
         self.results.close(affected).ok()?;
         self.results.describe(&mut self.outcome);
         self.outcome.more = false;
-        self.activity = Activity::Idle;
-        self.status = status;
-        self.note_abort();
+        self.note_tag(tag);
+        self.become_idle(status);
         Some(())
     }
 }

@@ -258,6 +258,7 @@ impl Postgres {
                 self.handshake = None;
                 self.activity = Activity::Idle;
                 self.outcome.kind = OutcomeKind::Connected;
+                self.note_log_in();
                 return Ok(Step::Finished);
             }
             _ => return Err(Malformed("an unexpected message")),

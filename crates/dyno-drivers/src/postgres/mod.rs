@@ -7,7 +7,7 @@
 //! `connect` greets and authenticates (with `auth`), `session` runs statements (encoded by
 //! `statements`, their placeholders numbered by `placeholders`, read by `answers`), `pipeline`
 //! sends several together, `load` copies rows in, `results` stores the results, `wire` frames the
-//! messages, `errors` parses the server's errors.
+//! messages, `errors` parses the server's errors, `transactions` counts those that ended.
 
 mod answers;
 mod auth;
@@ -19,6 +19,7 @@ mod placeholders;
 mod results;
 mod session;
 mod statements;
+mod transactions;
 mod wire;
 
 #[cfg(test)]
@@ -39,6 +40,7 @@ use pipeline::Pipeline;
 use results::Results;
 use session::{Activity, Step, Task};
 use statements::Statements;
+use transactions::Last;
 use wire::Malformed;
 
 /// Connection settings.
@@ -79,6 +81,8 @@ pub struct Postgres {
     pipeline: Option<Box<Pipeline>>,
     /// Transaction status as of the last ReadyForQuery: idle, in a transaction, or in a failed one.
     status: u8,
+    /// What the server did last in the current request.
+    last: Last,
     /// The error that aborted the transaction, until the transaction ends.
     aborted_by: Option<Box<DbError>>,
     server: ServerInfo,
@@ -102,6 +106,7 @@ impl Postgres {
             names: None,
             pipeline: None,
             status: b'I',
+            last: Last::End,
             aborted_by: None,
             server: ServerInfo {
                 product: "PostgreSQL".to_owned(),
@@ -122,6 +127,7 @@ impl Postgres {
         self.pipeline = None;
         self.failure = None;
         self.aborted_by = None;
+        self.last = Last::End;
         self.set_failed(Box::new(error));
     }
 
@@ -155,6 +161,21 @@ impl Postgres {
             malformed.0
         );
         DbError::new(ErrorKind::Protocol, message)
+    }
+
+    /// For messages: "the server did so `during a query`".
+    fn doing(&self) -> &'static str {
+        match (self.activity, &self.task) {
+            (Activity::Connecting, _) => "while connecting",
+            (Activity::Idle, _) => "between operations",
+            (Activity::Query, _) => "during a query",
+            (Activity::Execute, _) => "during the execution of a prepared statement",
+            (Activity::Piping | Activity::Pipeline, _) => "during a pipeline",
+            (Activity::Task, Task::Prepare(_)) => "while preparing a statement",
+            (Activity::Task, Task::Load(_)) => "during a bulk load",
+            (Activity::Task, _) => "while closing a statement",
+            (Activity::Ended, _) => "after the connection had ended",
+        }
     }
 
     fn receive_messages(&mut self, input: &[u8], output: &mut Vec<u8>) -> Received {

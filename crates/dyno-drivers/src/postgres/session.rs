@@ -74,21 +74,6 @@ impl Activity {
 }
 
 impl Postgres {
-    /// For messages: "the server did so `during a query`".
-    pub(super) fn doing(&self) -> &'static str {
-        match (self.activity, &self.task) {
-            (Activity::Connecting, _) => "while connecting",
-            (Activity::Idle, _) => "between operations",
-            (Activity::Query, _) => "during a query",
-            (Activity::Execute, _) => "during the execution of a prepared statement",
-            (Activity::Piping | Activity::Pipeline, _) => "during a pipeline",
-            (Activity::Task, Task::Prepare(_)) => "while preparing a statement",
-            (Activity::Task, Task::Load(_)) => "during a bulk load",
-            (Activity::Task, _) => "while closing a statement",
-            (Activity::Ended, _) => "after the connection had ended",
-        }
-    }
-
     /// Turns the result of starting an operation into the one for the caller.
     #[inline]
     pub(super) fn submitted(&mut self, result: Result<(), DbError>) -> Submitted {
@@ -278,6 +263,7 @@ impl Postgres {
         let Some((0, tag)) = body.split_last() else {
             return Err(Malformed("a completion has no end"));
         };
+        self.note_tag(tag);
         if self.failure.is_some() {
             return Ok(());
         }
@@ -315,9 +301,7 @@ impl Postgres {
         if !ended {
             return Err(Malformed("it reported ready without an answer"));
         }
-        self.activity = Activity::Idle;
-        self.status = *status;
-        self.note_abort();
+        self.become_idle(*status);
         Ok(())
     }
 
@@ -364,6 +348,7 @@ impl Postgres {
         let (Some(params), Some(columns)) = (preparing.params, preparing.columns) else {
             return false;
         };
+        self.note_work();
         let statement = Statement::new(preparing.name, preparing.kinds, params, columns);
         self.outcome.kind = OutcomeKind::Prepared;
         self.outcome.rows = 0;
@@ -410,6 +395,7 @@ impl Postgres {
             (b'3', Task::Close { closed, .. }) => *closed = true,
             (b'I', _) if has_results && failed => {}
             (b'I', _) if has_results => {
+                self.note_work();
                 if self.activity == Activity::Pipeline {
                     self.piped_end();
                 }
@@ -448,6 +434,7 @@ impl Postgres {
     }
 
     fn error(&mut self, body: &[u8]) -> Result<Step, Malformed> {
+        self.note_work();
         let mut report = errors::parse(body)?;
         errors::name_first(&mut report.error, self.aborted_by.as_deref());
         if report.fatal {

@@ -1,5 +1,7 @@
 //! The PostgreSQL driver against real servers.
 
+mod transactions;
+
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 

@@ -214,11 +214,15 @@ impl StatementFacts {
             commits,
             rollbacks,
             rollbacks_to_savepoint,
+            transactions,
+            transactions_possible,
         } = other.ended;
         self.ended.without_effect += without_effect;
         self.ended.commits += commits;
         self.ended.rollbacks += rollbacks;
         self.ended.rollbacks_to_savepoint += rollbacks_to_savepoint;
+        self.ended.transactions += transactions;
+        self.ended.transactions_possible += transactions_possible;
         self.temporary.extend(other.temporary);
         self.temporary.sort();
         self.temporary.dedup();
@@ -331,6 +335,14 @@ mod tests {
                 shape("SELECT 1", 500),
                 shape(&format!("SELECT a{}", tids[0]), 900 + u64::from(tids[0])),
             ],
+            statements: StatementFacts {
+                ended: Ended {
+                    transactions: events,
+                    transactions_possible: 1,
+                    ..Ended::default()
+                },
+                ..StatementFacts::default()
+            },
             backlog: 3,
             backlog_max: 4,
             processes: vec![ProcessUse::default()],
@@ -351,6 +363,8 @@ mod tests {
         let whole = both_at(7 * SECOND, 4_000 * SECOND);
         assert_eq!(whole.totals.counters.events, 160);
         assert_eq!(whole.totals.latencies.service.len(), 160);
+        let ended = whole.statements.ended;
+        assert_eq!((ended.transactions, ended.transactions_possible), (160, 2));
         assert_eq!(
             (whole.measured_start, whole.measured_end),
             (50 * SECOND, 60 * SECOND)

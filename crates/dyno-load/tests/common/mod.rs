@@ -115,6 +115,10 @@ impl Fake {
         self.outcome = Outcome {
             bytes_in: 1,
             bytes_out: u64::from(answer != b'c'),
+            transactions: EndedTransactions {
+                certain: u32::from(answer == b'w'),
+                possible: u32::from(answer == b'e'),
+            },
             ..Outcome::default()
         };
         self.outcome.kind = match answer {

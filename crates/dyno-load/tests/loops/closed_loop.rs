@@ -35,6 +35,9 @@ fn statements_are_counted_by_outcome_and_events_exactly() {
         ..Counters::default()
     };
     assert_eq!(outcome.totals.counters, counters);
+    let ended = outcome.statements.ended;
+    assert_eq!(ended.transactions, 1000);
+    assert_eq!(ended.transactions_possible, 1000);
     let errors = &outcome.totals.errors;
     assert_eq!(errors.len(), 1);
     assert_eq!(errors["1213"].count, 1000);

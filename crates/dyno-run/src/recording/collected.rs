@@ -130,7 +130,7 @@ impl CollectedRun {
         };
         let mut summary = summarise_others(subject, outcome, std::mem::take(&mut self.intervals));
         self.writer.write(Record::Facts(facts))?;
-        let statements = context::statements(&outcome.statements);
+        let statements = context::statements(outcome);
         self.writer.write(Record::Facts(statements))?;
         for event in events::of(outcome) {
             self.writer.event(&event)?;

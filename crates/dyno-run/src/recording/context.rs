@@ -4,7 +4,7 @@
 use dyno_core::Secret;
 use dyno_core::catalogue::names;
 use dyno_core::record::{Fact, RunRecord};
-use dyno_load::StatementFacts;
+use dyno_load::{RunOutcome, StatementFacts};
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
 use crate::calibration::Calibration as MeasuredCalibration;
@@ -25,12 +25,13 @@ pub(super) fn of(measured: &MeasuredCalibration) -> Calibration {
     }
 }
 
-/// Whether statements differed and how many changed nothing, as facts. Empty if no statement was
-/// examined.
-pub(super) fn statements(found: &StatementFacts) -> Vec<Fact> {
+/// Whether statements differed, how many changed nothing, and the transactions that ended, as
+/// facts. Empty if no statement was examined.
+pub(super) fn statements(outcome: &RunOutcome) -> Vec<Fact> {
     const SAMPLE: &str = "a sample of the texts and parameters";
     const CHANGES: &str = "UPDATE, DELETE, INSERT, REPLACE, MERGE, DO within the measurement";
     const ENDS: &str = "statements within the measurement, by their first words";
+    let found = &outcome.statements;
     let ended = found.ended;
     let counts = [
         (names::CLIENT_STATEMENTS_LOOKED_AT, found.looked_at, SAMPLE),
@@ -55,6 +56,7 @@ pub(super) fn statements(found: &StatementFacts) -> Vec<Fact> {
     let mut facts: Vec<Fact> = counts
         .map(|(name, count, source)| Fact::new(name, count.to_string(), source))
         .collect();
+    facts.extend(transactions(outcome));
     for (name, values) in &found.settings {
         facts.push(Fact::new(
             names::CLIENT_SETTINGS_EACH.of(name),
@@ -85,6 +87,29 @@ pub(super) fn statements(found: &StatementFacts) -> Vec<Fact> {
         ));
     }
     facts
+}
+
+/// The transactions that ended, and in how many statements, since a part of the run has the same
+/// facts but fewer statements. Empty if the driver does not count them, or a worker did not report.
+fn transactions(outcome: &RunOutcome) -> Vec<Fact> {
+    const SOURCE: &str = "PostgreSQL's answers within the measurement";
+    let ended = outcome.statements.ended;
+    if ended.transactions == 0 || outcome.workers.iter().any(|worker| worker.stuck) {
+        return Vec::new();
+    }
+    let counts = [
+        (
+            names::CLIENT_STATEMENTS_COMPLETED,
+            outcome.totals.counters.queries(),
+        ),
+        (names::CLIENT_STATEMENTS_TRANSACTIONS, ended.transactions),
+        (
+            names::CLIENT_STATEMENTS_TRANSACTIONS_POSSIBLE,
+            ended.transactions_possible,
+        ),
+    ];
+    let facts = counts.map(|(name, count)| Fact::new(name, count.to_string(), SOURCE));
+    facts.into()
 }
 
 /// The context as facts.
@@ -225,4 +250,40 @@ pub(super) fn scan(
             .collect(),
         hidden,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_load::WorkerReport;
+
+    use super::*;
+
+    #[test]
+    fn ended_transactions_are_facts_if_all_of_them_are_known() {
+        let counted = |outcome: &RunOutcome| {
+            let facts = statements(outcome);
+            let counts = [
+                names::CLIENT_STATEMENTS_COMPLETED,
+                names::CLIENT_STATEMENTS_TRANSACTIONS,
+                names::CLIENT_STATEMENTS_TRANSACTIONS_POSSIBLE,
+            ];
+            let found = facts
+                .iter()
+                .filter(|fact| counts.contains(&fact.name.as_str()));
+            let values: Vec<String> = found.map(|fact| fact.value.clone()).collect();
+            values.join(" ")
+        };
+        let mut outcome = RunOutcome::blank(0, 1);
+        outcome.totals.counters.reads = 20;
+        outcome.statements.looked_at = 20;
+        assert_eq!(counted(&outcome), "");
+        outcome.statements.ended.transactions = 4;
+        outcome.statements.ended.transactions_possible = 1;
+        assert_eq!(counted(&outcome), "20 4 1");
+        outcome.workers.push(WorkerReport {
+            stuck: true,
+            ..WorkerReport::default()
+        });
+        assert_eq!(counted(&outcome), "");
+    }
 }

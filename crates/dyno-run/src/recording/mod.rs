@@ -248,7 +248,7 @@ impl Recording {
         self.hidden.clean_summary(summary);
         self.record_context();
         known.extend_from_slice(&summary.facts);
-        known.extend(context::statements(&outcome.statements));
+        known.extend(context::statements(outcome));
         let outputs = &self.outputs;
         outputs.each(|sink| sink.facts(&known));
         for event in events::of(outcome) {

@@ -1,5 +1,5 @@
-//! Finds other users of the server without its statement counters: these allow a wide range if
-//! transactions contain several statements, and a single long statement hardly changes them.
+//! Finds other users of the server without its statement counters: a long statement hardly changes
+//! them, and they allow a wide range if the record does not count PostgreSQL's transactions.
 
 #[cfg(test)]
 mod tests;

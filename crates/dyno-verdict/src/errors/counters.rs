@@ -1,5 +1,8 @@
 //! Check 15: whether the server counted the same work as the client.
 
+#[cfg(test)]
+mod tests;
+
 use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::record::EventKind;
@@ -14,10 +17,11 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     number: 15,
     name: "server-counters",
     title: "The server's statement counters against the client's",
-    rule: "Doubt if the server counts {0} % and {1} per second fewer statements than the client, \
-           or that many more than statements, failures and connections explain. Doubt if {3} \
-           sessions of other clients or of autovacuum were active on average, or other clients \
-           made {4} connections. Needs {2} s and 3 samples of the session list.",
+    rule: "Doubt if the server counts {0} % and {1} per second fewer statements (PostgreSQL: \
+           transactions) than the client, or that many more than statements, failures and \
+           connections explain. Doubt if {3} sessions of other clients or of autovacuum were \
+           active on average, or other clients made {4} connections. Needs {2} s and 3 samples of \
+           the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,
@@ -73,7 +77,7 @@ fn counters(view: &View) -> CheckResult {
             series: names::DB_STATUS_QUESTIONS,
         };
         let client = Client::of(view, counted.series);
-        return compared(view, &counted, client.statements, &client);
+        return compared(view, &counted, &client.all_statements(), &client);
     }
     let transactions = view.mean_sum(&[
         names::DB_DATABASE_XACT_COMMIT,
@@ -86,16 +90,14 @@ fn counters(view: &View) -> CheckResult {
             connections: names::DB_DATABASE_SESSIONS,
             series: names::DB_DATABASE_XACT_COMMIT,
         };
-        // Without other information, a transaction is one statement, and at most an event if each
-        // event of the script has at least one transaction.
         let client = Client::of(view, counted.series);
-        let fewest = client.events.min(client.statements);
-        if per_s < fewest * (1.0 - COUNTERS_DIFFER.value / 100.0)
+        let expected = client.transactions(view);
+        if per_s < expected.fewest * (1.0 - COUNTERS_DIFFER.value / 100.0)
             && let Some(result) = counted_late(view)
         {
             return result;
         }
-        return compared(view, &counted, fewest, &client);
+        return compared(view, &counted, &expected, &client);
     }
     CheckResult::not_checked(format!("{}.", view.why_not(names::DB_STATUS_QUESTIONS)))
 }
@@ -135,19 +137,52 @@ fn not_comparable(view: &View) -> Option<String> {
 /// that read tables, only when the session ends. At the end of the run its counters include those
 /// of the measurement and the warm-up.
 fn counted_late(view: &View) -> Option<CheckResult> {
-    let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
-    let counted = number(names::SERVER_COMMITS_END)? - number(names::SERVER_COMMITS_START)?;
-    let events = view.totals().events as f64;
-    (counted >= events * (1.0 - COUNTERS_DIFFER.value / 100.0)).then(|| {
+    let counted =
+        number(view, names::SERVER_COMMITS_END)? - number(view, names::SERVER_COMMITS_START)?;
+    let (own, what) = match Ended::of(view) {
+        Some(ended) => (ended.commits(view), "transactions"),
+        None => (view.totals().events as f64, "events"),
+    };
+    (counted >= own * (1.0 - COUNTERS_DIFFER.value / 100.0)).then(|| {
         CheckResult::pass(format!(
-            "The server counted {} transactions by the end of the run, the client {} events within \
+            "The server counted {} transactions by the end of the run, the client {} {what} within \
              the measurement.",
             text::count(counted as u64),
-            text::count(events as u64)
+            text::count(own as u64)
         ))
         .with("server, whole run", counted, "transactions")
-        .with("client, measurement", events, "events")
+        .with("client, measurement", own, what)
     })
+}
+
+fn number(view: &View, fact: &str) -> Option<f64> {
+    view.run.fact(fact)?.trim().parse().ok()
+}
+
+/// The transactions that ended in the measurement of the whole run, by PostgreSQL's answers.
+struct Ended {
+    certain: f64,
+    possible: f64,
+    /// The statements to which they belong.
+    statements: f64,
+}
+
+impl Ended {
+    /// `None` if the record lacks them: older runs, other databases, imported logs.
+    fn of(view: &View) -> Option<Self> {
+        let ended = Self {
+            certain: number(view, names::CLIENT_STATEMENTS_TRANSACTIONS)?,
+            possible: number(view, names::CLIENT_STATEMENTS_TRANSACTIONS_POSSIBLE)?,
+            statements: number(view, names::CLIENT_STATEMENTS_COMPLETED)?,
+        };
+        (ended.statements > 0.0).then_some(ended)
+    }
+
+    /// At least this many were committed.
+    fn commits(&self, view: &View) -> f64 {
+        let rollbacks = number(view, names::CLIENT_STATEMENTS_ROLLBACKS).unwrap_or(0.0);
+        (self.certain - rollbacks - failed(view) as f64).max(0.0)
+    }
 }
 
 /// The client's rates while the server was observed.
@@ -165,32 +200,72 @@ impl Client {
             (per_s(sums.events), per_s(sums.queries()))
         };
         let (events, statements) = view.rates_while(series).unwrap_or_else(whole);
-        // Errors that ended their session are only in the summary.
-        let seen = |summary: &RunSummary| summary.errors.values().map(|error| error.count).sum();
-        let failed = view.summary().map_or(0, seen).max(sums.errors);
         Self {
             events,
             statements,
-            failed: failed as f64 / covered_s,
+            failed: failed(view) as f64 / covered_s,
+        }
+    }
+
+    fn all_statements(&self) -> Expected {
+        Expected {
+            fewest: self.statements,
+            most: self.statements,
+            complete: false,
+        }
+    }
+
+    fn transactions(&self, view: &View) -> Expected {
+        let Some(ended) = Ended::of(view) else {
+            // Without other information, a transaction is one statement, and at most an event if
+            // each event of the script has at least one transaction.
+            return Expected {
+                fewest: self.events.min(self.statements),
+                most: self.statements,
+                complete: false,
+            };
+        };
+        let per_s = |count: f64| count / ended.statements * self.statements;
+        Expected {
+            fewest: per_s(ended.certain),
+            most: per_s(ended.certain + ended.possible),
+            complete: true,
         }
     }
 }
 
-/// Compares the server's rate with the range that the client's counts allow, from `fewest` on.
-fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> CheckResult {
+/// The statements that failed.
+fn failed(view: &View) -> u64 {
+    // Errors that ended their session are only in the summary.
+    let seen = |summary: &RunSummary| summary.errors.values().map(|error| error.count).sum();
+    let (sums, _) = view.covered();
+    view.summary().map_or(0, seen).max(sums.errors)
+}
+
+/// The rates that the client's counts allow.
+struct Expected {
+    fewest: f64,
+    most: f64,
+    /// They include failed statements and connections.
+    complete: bool,
+}
+
+/// Compares the server's rate with the range that the client's counts allow.
+fn compared(view: &View, counted: &Counted, expected: &Expected, client: &Client) -> CheckResult {
     let room = |rate: f64| (rate * COUNTERS_DIFFER.value / 100.0).max(COUNTERS_ROOM.value);
     let what = counted.what;
     let connections = view.mean(counted.connections).unwrap_or(0.0);
-    let most = client.statements + client.failed + connections;
-    let mut gives = match text::rate(fewest) == text::rate(client.statements) {
-        true => text::rate(fewest),
-        false => format!(
-            "{} to {}",
-            text::rate(fewest),
-            text::rate(client.statements)
-        ),
+    let (failures, log_ins) = match expected.complete {
+        true => (0.0, 0.0),
+        false => (client.failed, connections),
     };
-    for (rate, name) in [(client.failed, "failed ones"), (connections, "connections")] {
+    let fewest = expected.fewest;
+    let most = expected.most + failures + log_ins;
+    let mut gives = text::rate(fewest);
+    if gives != text::rate(expected.most) {
+        gives = format!("{gives} to {}", text::rate(expected.most));
+    }
+    for (rate, name) in [(failures, "failed ones"), (log_ins, "connections")] {
         if rate >= 1.0 {
             gives += &format!(" and {} {name}", text::rate(rate));
         }
@@ -206,12 +281,7 @@ fn compared(view: &View, counted: &Counted, fewest: f64, client: &Client) -> Che
              client counted did not reach this server.",
         )
     } else if counted.per_s > most + room(most) {
-        unexplained(
-            view,
-            counted,
-            evidence,
-            connections >= room(client.statements),
-        )
+        unexplained(view, counted, evidence, log_ins >= room(client.statements))
     } else {
         CheckResult::pass(evidence)
     };
@@ -256,7 +326,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         );
     }
     if view.postgres() && connects {
-        // Each statement prepared by a connection is a transaction that the client does not count.
+        // In an older record. Each statement prepared by a connection is a transaction.
         return CheckResult::not_checked(format!(
             "{evidence} There was no other session. Statements that new connections prepare also \
              count as transactions, and their number is not known.",

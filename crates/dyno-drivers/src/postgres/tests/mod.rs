@@ -4,6 +4,7 @@ mod greeting;
 mod pipeline;
 mod properties;
 mod statements;
+mod transactions;
 
 use dyno_core::Secret;
 use dyno_core::db::{DbError, ErrorKind, Outcome, OutcomeKind, Row};

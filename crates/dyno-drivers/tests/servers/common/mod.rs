@@ -83,6 +83,11 @@ impl Blocking {
         self.finish(submitted)
     }
 
+    pub(crate) fn end_pipeline(&mut self) -> Result<&Outcome, DbError> {
+        let submitted = self.connection.end_pipeline(&mut self.scratch);
+        self.finish(submitted)
+    }
+
     pub(crate) fn next_result(&mut self) -> Result<&Outcome, DbError> {
         let submitted = self.connection.next_result(&mut self.scratch);
         self.finish(submitted)

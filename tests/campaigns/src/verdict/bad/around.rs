@@ -63,4 +63,15 @@ pub(super) const CASES: &[Case] = &[
         "steady-state",
         "unserved",
     ]),
+    // The server counts more transactions than the run has, but fewer than the run's statements.
+    Case::new(
+        On::Server(Postgres),
+        "a client that is mostly idle loads the same server",
+        "oltp_read_only --table-size 2000 -c 4 --rate 200/s -t 12s --warmup 0",
+    )
+    .prepared("oltp_read_only --table-size 2000")
+    .while_(Act::OtherLoad(
+        "oltp_read_only --table-size 2000 -c 1 --rate 100/s -t 20s --warmup 0",
+    ))
+    .finds(Expect::Check("server-counters", "doubt", "")),
 ];

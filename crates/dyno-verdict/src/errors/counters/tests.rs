@@ -1,0 +1,98 @@
+//! PostgreSQL's transactions against those that the client saw end.
+
+use dyno_core::db::ErrorKind;
+use dyno_core::finding::Outcome::{Doubt, Pass};
+use dyno_core::record::RunRecord;
+use dyno_samples::{Product, assert_has, assert_lacks, closed, fact, series};
+
+use super::super::tests::failing;
+use crate::tests::{check, judged, summary};
+
+/// A run with 1,000 events per second of 20 statements each, in which the client saw this many
+/// transactions of an event end for certain, and perhaps more.
+fn run(certain: u64, possible: u64) -> RunRecord {
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    let statements = summary(&mut run).totals.queries();
+    for (name, count) in [
+        ("client.statements.completed", statements),
+        ("client.statements.transactions", statements / 20 * certain),
+        (
+            "client.statements.transactions_possible",
+            statements / 20 * possible,
+        ),
+    ] {
+        fact(&mut run, name, &count.to_string());
+    }
+    series(&mut run, "db.database.xact_rollback", &[0.0; 20]);
+    run
+}
+
+fn counted(run: &mut RunRecord, commits: f64) {
+    series(run, "db.database.xact_commit", &[commits; 20]);
+}
+
+#[test]
+fn a_second_client_is_seen_besides_transactions_of_several_statements() {
+    let mut run = run(1, 0);
+    for (commits, expected) in [
+        (1_000.0, Pass),
+        (1_060.0, Pass),
+        (1_300.0, Doubt),
+        (15_000.0, Doubt),
+        (800.0, Doubt),
+    ] {
+        counted(&mut run, commits);
+        assert_eq!(
+            judged(&run, "server-counters").outcome,
+            expected,
+            "{commits}"
+        );
+    }
+    counted(&mut run, 1_300.0);
+    let finding = check(&run, "server-counters", Doubt);
+    assert_has(&finding.evidence, "The server counted 1,300 transactions");
+    assert_lacks(&finding.evidence, " to ");
+    // The transactions of single statements are counted, too: none may be missing.
+    let mut run = self::run(20, 0);
+    for (commits, expected) in [(20_000.0, Pass), (15_000.0, Doubt)] {
+        counted(&mut run, commits);
+        check(&run, "server-counters", expected);
+    }
+}
+
+#[test]
+fn transactions_that_may_have_ended_are_a_range() {
+    let mut run = run(1, 1);
+    for (commits, expected) in [(1_000.0, Pass), (2_000.0, Pass), (2_500.0, Doubt)] {
+        counted(&mut run, commits);
+        let finding = check(&run, "server-counters", expected);
+        assert_has(&finding.evidence, " to ");
+    }
+}
+
+#[test]
+fn failures_and_connections_explain_no_more_transactions() {
+    let mut run = run(1, 0);
+    failing(&mut run, "23505", ErrorKind::Duplicate, 20_000);
+    series(&mut run, "db.database.sessions", &[1_000.0; 20]);
+    counted(&mut run, 1_600.0);
+    check(&run, "server-counters", Doubt);
+    counted(&mut run, 1_000.0);
+    check(&run, "server-counters", Pass);
+}
+
+#[test]
+fn transactions_that_sessions_report_at_their_end_are_not_missing() {
+    let mut run = run(1, 0);
+    counted(&mut run, 10.0);
+    let mut ends_with = |commits: &str, rollbacks: &str, expected| {
+        fact(&mut run, "server.commits.start", "500");
+        fact(&mut run, "server.commits.end", commits);
+        fact(&mut run, "client.statements.rollbacks", rollbacks);
+        check(&run, "server-counters", expected);
+    };
+    ends_with("20500", "0", Pass);
+    ends_with("15000", "0", Doubt);
+    // The server's number has commits only.
+    ends_with("15000", "8000", Pass);
+}
