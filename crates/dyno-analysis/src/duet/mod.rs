@@ -8,15 +8,12 @@ use std::collections::BTreeMap;
 use dyno_core::duet::{DuetAnswer, DuetFigure, DuetFinding};
 use dyno_core::interval::carries;
 use dyno_core::reported::Better;
-use dyno_stats::PairedRatio;
+use dyno_stats::{Equivalence, Margin, PairedRatio, Tested, inner_confidence};
 
 pub use self::choice::{Choice, NoChoice, Pilot, choose};
 
 /// The confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
-/// Two one-sided tests at 5 % are an interval of 90 % within the margins (Schuirmann, "A Comparison
-/// of the Two One-Sided Tests Procedure and the Power Approach").
-const EQUIVALENCE: f64 = 0.90;
 /// Decisions that would take longer than this many times the present duet are not foreseen.
 const LONGER_MAX: f64 = 1_000.0;
 /// The name of the rate among the figures.
@@ -184,43 +181,34 @@ fn figure(
 /// The answer about the rates, after `measured_s` seconds.
 pub fn answer(rate: Option<&PairedRatio>, margin: Option<f64>, measured_s: f64) -> DuetAnswer {
     let unknown = DuetAnswer::Undecided { needs_s: None };
-    let Some((rate, whole)) = rate.and_then(|rate| Some((rate, rate.interval(CONFIDENCE)?))) else {
+    let within = |confidence| rate.and_then(|rate| rate.interval(confidence));
+    let (Some(rate), Some(interval)) = (rate, within(CONFIDENCE)) else {
         return unknown;
     };
-    let differs = !whole.contains(1.0);
-    let off = rate.ratio().ln().abs();
-    let Some(margin) = margin.filter(|margin| *margin > 0.0) else {
-        return match differs {
-            true => DuetAnswer::Different,
-            false => DuetAnswer::Undecided {
-                needs_s: needed(rate, off, CONFIDENCE, measured_s),
+    let needed = |times: f64| (times <= LONGER_MAX).then_some(times.max(1.0) * measured_s);
+    let inner = within(inner_confidence(CONFIDENCE));
+    if let Some((margin, inner)) = margin.and_then(Margin::new).zip(inner) {
+        let tested = Tested {
+            ratio: rate.ratio(),
+            interval,
+            inner,
+        };
+        return match Equivalence::of(&tested, margin) {
+            Equivalence::Same => DuetAnswer::Same { measurable: false },
+            Equivalence::SameButMeasurable => DuetAnswer::Same { measurable: true },
+            Equivalence::Different => DuetAnswer::Different,
+            Equivalence::Undecided { times } => DuetAnswer::Undecided {
+                needs_s: times.and_then(needed),
             },
         };
-    };
-    let limit = margin.ln_1p();
-    let inner = rate.interval(EQUIVALENCE);
-    let is_same = inner.is_some_and(|inner| inner.low.ln() >= -limit && inner.high.ln() <= limit);
-    if is_same {
-        return DuetAnswer::Same {
-            measurable: differs,
-        };
     }
-    if differs {
+    if !interval.contains(1.0) {
         return DuetAnswer::Different;
     }
-    let (left, confidence) = match off < limit {
-        true => (limit - off, EQUIVALENCE),
-        false => (off, CONFIDENCE),
-    };
+    let off = rate.ratio().ln().abs().exp_m1();
     DuetAnswer::Undecided {
-        needs_s: needed(rate, left, confidence, measured_s),
+        needs_s: rate.longer_by(off, CONFIDENCE).and_then(needed),
     }
-}
-
-/// How long the whole duet takes until its interval reaches this far on the logarithmic scale.
-fn needed(rate: &PairedRatio, reach: f64, confidence: f64, measured_s: f64) -> Option<f64> {
-    let longer = rate.longer_by(reach.exp_m1(), confidence)?;
-    (longer <= LONGER_MAX).then_some(longer.max(1.0) * measured_s)
 }
 
 fn add(sums: &mut BTreeMap<u64, u64>, counts: &BTreeMap<u64, u64>) {
