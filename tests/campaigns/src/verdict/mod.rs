@@ -87,9 +87,9 @@ struct Tally {
     uneven: u64,
 }
 
-/// Repeats a run if processes outside the campaign used CPU time. Repeats a good run, too, if its
-/// CPUs varied, or if Dyno advised a longer run, which is then tried. Returns a note about the
-/// repetitions.
+/// Repeats a run if processes outside the campaign used CPU time, or if Dyno found that its CPUs
+/// varied. Repeats a good run, too, if Dyno advised a longer run, which is then tried. Returns a
+/// note about the repetitions.
 fn until_undisturbed(
     bed: &mut Bed,
     number: u64,
@@ -101,7 +101,7 @@ fn until_undisturbed(
         let done = run::run(bed, case, length_s, folder)?;
         let advised_s = done.advised_s.filter(|length_s| *length_s <= LONGEST_S);
         let advised_s = advised_s.filter(|_| !case.is_bad());
-        let by_others = done.by_neighbours || done.by_the_host && !case.is_bad();
+        let by_others = done.by_neighbours || done.by_the_host;
         if done.failures.is_empty() || advised_s.is_none() && !by_others {
             return Ok((done, again));
         }

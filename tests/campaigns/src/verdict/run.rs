@@ -339,7 +339,11 @@ fn judge(case: &Case, ended: &Ended, folder: &Path) -> Done {
         _ => (false, None),
     };
     let is_of_the_host = |failure: &String| BY_THE_HOST.iter().any(|words| failure.contains(words));
-    let by_the_host = failures.iter().any(is_of_the_host);
+    let by_the_host = match case.is_bad() {
+        // Its own finding may mention the CPUs, too.
+        true => !failures.is_empty() && failures.iter().all(is_of_the_host),
+        false => failures.iter().any(is_of_the_host),
+    };
     let by_neighbours = failures.iter().any(|failure| {
         failure.starts_with("other-load") && !OWN.iter().any(|name| failure.contains(name))
     });

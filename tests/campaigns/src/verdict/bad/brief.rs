@@ -53,7 +53,8 @@ pub(super) const CASES: &[Case] = &[
         0.5,
         ["ALTER TABLE sbtest1 DROP INDEX k_1", "SELECT 1"],
     ))
-    .finds(Expect::Check("statistics", "doubt", "whole tables")),
+    .finds(Expect::Check("statistics", "doubt", "whole tables"))
+    .also(&["schema"]),
 ];
 
 /// Reads before and after the rows are deleted. TRUNCATE waits for locks, and reads wait for
