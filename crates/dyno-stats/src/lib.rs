@@ -38,7 +38,9 @@ pub mod tests;
 mod trend;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning};
-pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
+pub use change_points::{
+    ChangePoint, ChangePoints, Exchange, LevelChange, LevelChanges, change_points, level_changes,
+};
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use intervals::Bounds;
 pub use quantiles::{Description, describe, mean, median};

@@ -5,6 +5,7 @@
 mod bootstrap;
 mod change_points;
 mod intervals;
+mod level_changes;
 mod search;
 mod series;
 #[path = "../simulate/mod.rs"]
