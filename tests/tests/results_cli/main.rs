@@ -13,6 +13,7 @@ mod doctor;
 mod export;
 mod files;
 mod full;
+mod history;
 mod import;
 mod imports_of_others;
 mod metrics;

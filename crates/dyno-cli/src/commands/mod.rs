@@ -14,6 +14,7 @@ mod export;
 mod fleet;
 #[cfg(test)]
 mod guide_tests;
+mod history;
 pub(crate) mod host;
 mod import;
 mod kinds;
@@ -171,7 +172,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("execute", "run"),
     ("experiment", "lab"),
     ("findmax", "search"),
-    ("history", "list runs"),
     ("html", "report"),
     ("import-log", "import"),
     ("import-logs", "import"),
@@ -250,7 +250,6 @@ mod tests {
             ("--verison", "did you mean '--version'?"),
             ("ls", "did you mean 'list'?"),
             ("runs", "did you mean 'list runs'?"),
-            ("history", "did you mean 'list runs'?"),
             ("bench", "did you mean 'run'?"),
             ("import-log", "did you mean 'import'?"),
             ("tpcc", "it is a workload: dyno run tpcc"),

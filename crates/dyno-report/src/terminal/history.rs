@@ -26,7 +26,7 @@ pub fn history(of: &History, look: &Look) -> String {
             out += &format!("  {}\n", look.paint(Ink::Faint, "no lasting change"));
         }
         for change in &figure.changes {
-            let text = look.clean(&told(of, figure, change));
+            let text = look.clean(&described(of, figure, change));
             for line in wrap(&text, look.width() - 2) {
                 out += &format!("  {}\n", look.paint(figure.ink(change), &line));
             }
@@ -77,7 +77,7 @@ fn heights(figure: &FigureHistory, size: usize) -> Vec<Option<f64>> {
 }
 
 /// A change in one line.
-fn told(of: &History, figure: &FigureHistory, change: &HistoryChange) -> String {
+fn described(of: &History, figure: &FigureHistory, change: &HistoryChange) -> String {
     let word = match figure.improves(change) {
         true => "better",
         false => "worse",
