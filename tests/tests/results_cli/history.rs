@@ -121,6 +121,7 @@ fn runs_are_selected_ordered_and_left_out() {
             "history --fail-if 'queries < 0.9x'",
             "no plan has this figure; there are",
         ),
+        ("history --limit 5", "a change needs at least 6 runs"),
         ("history 77", "77"),
     ] {
         let status = if line == "history 77" { 1 } else { 2 };

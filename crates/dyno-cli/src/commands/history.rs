@@ -21,7 +21,7 @@ use super::compare::{Limit, ratios};
 use super::runs::{selected, unknown};
 use crate::definitions::HISTORY;
 use crate::options::{Grammar, Parsed, Script, help, parse};
-use crate::settings::count;
+use crate::settings::{count, usage};
 use crate::{STATUS_DONE, STATUS_LIMIT, console, output, run_store};
 
 /// Prints the history of each plan.
@@ -75,6 +75,12 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
 fn histories(parsed: &Parsed, conditions: &[Threshold]) -> Result<Vec<History>> {
     let by = parsed.value("by").unwrap_or(DATE);
     let limit = count(parsed, "limit", 0)? as usize;
+    if (1..figures::RUNS_MIN).contains(&limit) {
+        let least = figures::RUNS_MIN;
+        return Err(usage(format!(
+            "--limit: a change needs at least {least} runs"
+        )));
+    }
     let results = Results::open_read(&run_store::required(parsed)?)?;
     let lines = chosen(parsed, &results)?;
     if lines.is_empty() || !lines.iter().any(|line| groups::is_placed(line, by)) {
