@@ -21,6 +21,8 @@
 //!   `src/commands/import`.
 //! - Options of `--metrics` and `--otlp`: `src/metrics.rs`.
 //! - The sides of a comparison: `src/commands/kinds.rs`. `dyno table`: `src/commands/pivot.rs`.
+//! - `dyno history` (which runs are of one plan, their order, limits): `src/commands/history`; how
+//!   changes are found: `crates/dyno-stats/src/change_points/levels.rs`.
 //! - Completion: `src/commands/complete`; the shells' scripts: `src/shells`.
 //! - The catalogue from which manual pages are made: `src/commands/catalogue.rs`.
 //!

@@ -4,8 +4,9 @@
 //!
 //! # Where to change what
 //!
-//! - Rows and tables of a run and of a comparison, for terminal, page and Markdown: `src/document`,
-//!   one file per section. How a value is written: `src/terminal/table.rs`, `src/html/figures.rs`.
+//! - Rows and tables of a run, a comparison and a history, for terminal, page and Markdown:
+//!   `src/document`, one file per section. How a value is written: `src/terminal/table.rs`,
+//!   `src/html/figures.rs`.
 //! - The summary of a run, in short and in full: `src/terminal/brief.rs`, `src/terminal/mod.rs`.
 //! - The HTML report: `src/html`, one file per section with its charts; their script: `assets`, of
 //!   which `assets/build.sh` builds ECharts.
@@ -34,6 +35,6 @@ pub mod sheet;
 pub mod sysbench;
 pub mod terminal;
 
-pub use document::{Pivot, equivalence_words};
+pub use document::{FigureHistory, History, HistoryChange, HistoryRun, Pivot, equivalence_words};
 pub use number::latency;
 pub use terminal::markdown;

@@ -7,7 +7,7 @@
 //! # Where to change what
 //!
 //! - A table or a view: `src/schema`; it needs a new version and its migration.
-//! - Selecting runs: `src/read/list.rs`.
+//! - Selecting runs: `src/read/list.rs`; the plans and costs of all runs: `src/read/history.rs`.
 //! - What is stored of experiments: `src/experiments`.
 
 mod codec;
@@ -29,8 +29,8 @@ pub use experiments::{
 };
 pub use open::{PATIENCE, Results};
 pub use read::{
-    Filter, IntervalDetail, Progress, ReadPosition, RunHeadline, RunLine, RunStage, SPANS_HELD_MAX,
-    SampleOf, Scope,
+    Filter, IntervalDetail, PlanAndCosts, Progress, ReadPosition, RunHeadline, RunLine, RunStage,
+    SPANS_HELD_MAX, SampleOf, Scope,
 };
 pub use recorder::{BackgroundWriter, Feed, QUEUE_MAX, Receipt};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};

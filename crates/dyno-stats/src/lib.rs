@@ -40,7 +40,9 @@ pub mod tests;
 mod trend;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning, beginnings};
-pub use change_points::{ChangePoint, ChangePoints, Exchange, change_points};
+pub use change_points::{
+    ChangePoint, ChangePoints, Exchange, LevelChange, LevelChanges, change_points, level_changes,
+};
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use equivalence::{Equivalence, Margin, Tested, inner_confidence};
 pub use intervals::Bounds;

@@ -71,7 +71,7 @@ pub fn step(series: &[f64]) -> Option<Step> {
 }
 
 /// The split within `from..=to` with the smallest sum of squares. `None` for a constant series.
-fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
+pub(crate) fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
     let n = series.len() as f64;
     let middle = mean(series)?;
     let mut before: f64 = series[..from].iter().map(|x| x - middle).sum();
@@ -89,7 +89,7 @@ fn best(series: &[f64], from: usize, to: usize) -> Option<usize> {
 }
 
 /// The chance of a two-sided p-value this small at any of the places tried.
-fn chance_anywhere(chance: f64, cells: usize, margin: usize) -> f64 {
+pub(crate) fn chance_anywhere(chance: f64, cells: usize, margin: usize) -> f64 {
     let places = (cells + 1 - 2 * margin) as f64;
     let each = chance * places;
     let square = normal_quantile(chance / 2.0).powi(2);

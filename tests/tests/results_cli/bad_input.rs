@@ -430,6 +430,7 @@ fn the_whole_help_has_every_command_and_option() {
         "--rand-zipfian-exp",
         "Usage: dyno compare",
         "Usage: dyno table",
+        "Usage: dyno history",
         "Usage: dyno fleet",
     ] {
         assert!(help.contains(text), "{text}: {help}");

@@ -14,6 +14,7 @@ mod duet;
 mod export;
 mod files;
 mod full;
+mod history;
 mod import;
 mod imports_of_others;
 mod metrics;

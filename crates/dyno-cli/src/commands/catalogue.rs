@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 pub(crate) use super::command::{Command, Words};
 use super::{
-    agent, compare, completions, doctor, duet as duet_of, export, fleet, import, lab, list, man, pivot, report, rm,
-    run, search as search_for, server, show, sysbench, tables, top, waive,
+    agent, compare, completions, doctor, duet as duet_of, export, fleet, history, import, lab,
+    list, man, pivot, report, rm, run, search as search_for, server, show, sysbench, tables, top,
+    waive,
 };
 use crate::definitions::{
-    AGENT, COMPARE, DOCTOR, EXPORT, FLEET, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN, SERVER,
-    SHOW, SYSBENCH, TABLE, TOP, WAIVE, duet, search,
+    AGENT, COMPARE, DOCTOR, EXPORT, FLEET, HISTORY, IMPORT, LAB, LIST, PHASES, REPORT, RM, RUN,
+    SERVER, SHOW, SYSBENCH, TABLE, TOP, WAIVE, duet, search,
 };
 use crate::options::{Grammar, Opt};
 use crate::settings::usage;
@@ -150,6 +151,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         words: Words::Nothing,
         options: || TABLE,
         run: |args| pivot::main(&args[2..]),
+    },
+    Command {
+        name: "history",
+        arguments: "[RUN…]",
+        about: "Find lasting changes over the runs of a plan",
+        block: 1,
+        words: Words::Runs,
+        options: || HISTORY,
+        run: |args| history::main(&args[2..]),
     },
     Command {
         name: "phases",

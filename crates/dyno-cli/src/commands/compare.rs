@@ -146,7 +146,7 @@ fn as_markdown(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold
         let held = held(compared, conditions);
         let held = held
             .iter()
-            .map(|one| format!("{} {}", one.mark(), one.line()));
+            .map(|one| format!("{} {}", one.outcome.mark(), one.line()));
         let limits: Vec<String> = held.collect();
         if !limits.is_empty() {
             text += &format!("\n{}", markdown::list(&limits));
@@ -157,7 +157,7 @@ fn as_markdown(parsed: &Parsed, compared: &[Comparison], conditions: &[Threshold
 }
 
 /// The conditions of `--fail-if`, as ratios.
-fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
+pub(super) fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
     let conditions = thresholds(parsed)?;
     match conditions.iter().find(|condition| !condition.is_ratio()) {
         Some(other) => Err(usage(format!(
@@ -171,13 +171,32 @@ fn ratios(parsed: &Parsed) -> Result<Vec<Threshold>> {
 /// The outcome of a limit on a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Limit {
+pub(super) enum Limit {
     /// The condition is true in the whole interval.
     Failed,
     /// It is false in the whole interval.
     Kept,
     /// It is true in a part of the interval, or the interval is missing.
     Undecided,
+}
+
+impl Limit {
+    pub(super) fn mark(self) -> &'static str {
+        match self {
+            Self::Failed => "✘ failed",
+            Self::Kept => "✔ kept",
+            Self::Undecided => "? undecided",
+        }
+    }
+
+    /// The outcome of a condition for a ratio between these bounds.
+    pub(super) fn of(condition: &Threshold, low: f64, high: f64) -> Self {
+        match condition.holds_between(low, high) {
+            Some(true) => Self::Failed,
+            Some(false) => Self::Kept,
+            None => Self::Undecided,
+        }
+    }
 }
 
 /// A limit and its outcome for a comparison.
@@ -194,15 +213,7 @@ struct Held {
 
 impl Held {
     fn row(&self) -> String {
-        format!("  {:13} {}\n", self.mark(), self.line())
-    }
-
-    fn mark(&self) -> &'static str {
-        match self.outcome {
-            Limit::Failed => "✘ failed",
-            Limit::Kept => "✔ kept",
-            Limit::Undecided => "? undecided",
-        }
+        format!("  {:13} {}\n", self.outcome.mark(), self.line())
     }
 
     /// The condition, the ratio, and the answer of `--equivalent`.
@@ -225,17 +236,14 @@ fn held(compared: &Comparison, conditions: &[Threshold]) -> Vec<Held> {
         let name = condition.metric();
         let metric = compared.metrics.iter().find(|one| one.is_called(&name));
         let bounds = metric.and_then(|one| Some((one.low?, one.high.unwrap_or(f64::INFINITY))));
-        let decided = bounds.and_then(|(low, high)| condition.holds_between(low, high));
         Held {
             condition: condition.to_string(),
             ratio: metric.and_then(|one| one.ratio),
             low: metric.and_then(|one| one.low),
             high: metric.and_then(|one| one.high),
-            outcome: match decided {
-                Some(true) => Limit::Failed,
-                Some(false) => Limit::Kept,
-                None => Limit::Undecided,
-            },
+            outcome: bounds.map_or(Limit::Undecided, |(low, high)| {
+                Limit::of(condition, low, high)
+            }),
             equivalence: metric.and_then(|one| one.equivalence),
         }
     };

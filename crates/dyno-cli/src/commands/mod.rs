@@ -15,6 +15,7 @@ mod export;
 mod fleet;
 #[cfg(test)]
 mod guide_tests;
+mod history;
 pub(crate) mod host;
 mod import;
 mod kinds;
@@ -172,7 +173,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("execute", "run"),
     ("experiment", "lab"),
     ("findmax", "search"),
-    ("history", "list runs"),
     ("html", "report"),
     ("import-log", "import"),
     ("import-logs", "import"),
@@ -251,7 +251,6 @@ mod tests {
             ("--verison", "did you mean '--version'?"),
             ("ls", "did you mean 'list'?"),
             ("runs", "did you mean 'list runs'?"),
-            ("history", "did you mean 'list runs'?"),
             ("bench", "did you mean 'run'?"),
             ("import-log", "did you mean 'import'?"),
             ("tpcc", "it is a workload: dyno run tpcc"),

@@ -207,7 +207,7 @@ fn noted(line: &RunLine) -> String {
 }
 
 /// A version without its packager's suffix: `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
-fn short(version: &str) -> &str {
+pub(super) fn short(version: &str) -> &str {
     let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
     end.filter(|end| *end > 0)
         .map_or(version, |end| &version[..end])

@@ -16,7 +16,7 @@ pub(crate) use duet::{NOT_OF_DUETS, OF_DUETS, duet};
 pub(crate) use import::IMPORT;
 pub(crate) use lab::LAB;
 pub(crate) use results::{
-    COMPARE, DOCTOR, EXPORT, FIGURES, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE,
+    COMPARE, DOCTOR, EXPORT, FIGURES, HISTORY, LIST, PHASES, REPORT, RM, SHOW, TABLE, WAIVE,
 };
 pub(crate) use run::RUN;
 pub(crate) use search::{OF_SEARCHES, search};

@@ -333,6 +333,38 @@ pub(crate) const TABLE: &[Opt] = &[
     HELP,
 ];
 
+/// The options of `dyno history`.
+pub(crate) const HISTORY: &[Opt] = &[
+    opt(
+        GROUP,
+        "by",
+        Some("NAME"),
+        "Order the runs by date, version, commit (factor commit, first measured first) or the \
+         levels of another factor [date]",
+    )
+    .one_of(&["date", "version", "commit"]),
+    WHERE,
+    opt(
+        GROUP,
+        "limit",
+        Some("N"),
+        "Use at most the latest N runs of each plan; 0 for all [0]",
+    ),
+    opt(
+        GROUP,
+        "fail-if",
+        Some("LIMIT"),
+        "Exit with status 4 if the whole interval of a figure's last change meets the condition: \
+         'rate < 0.97x', 'server_cpu > 1.05x'; may be repeated",
+    )
+    .repeats(),
+    FORMAT,
+    RESULTS,
+    JSON,
+    NO_COLOR,
+    HELP,
+];
+
 /// The options of `dyno phases`.
 pub(crate) const PHASES: &[Opt] = &[
     opt(

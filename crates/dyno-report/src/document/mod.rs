@@ -8,6 +8,7 @@ mod errors;
 mod facts;
 mod findings;
 mod generator;
+mod history;
 mod latency;
 mod load;
 mod machine;
@@ -32,6 +33,8 @@ pub(crate) use errors::{
 pub(crate) use facts::{facts, tables};
 pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};
 pub(crate) use generator::{client, open_loop};
+pub(crate) use history::percent;
+pub use history::{FigureHistory, History, HistoryChange, HistoryRun};
 pub(crate) use latency::latencies;
 pub(crate) use load::{has_workers, load, phase, sessions};
 pub(crate) use machine::{machine, machine_figures};

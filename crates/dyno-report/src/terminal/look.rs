@@ -197,7 +197,7 @@ fn words(text: &str) -> Vec<String> {
 fn to_ascii(c: char) -> char {
     match c {
         c if c.is_ascii() => c,
-        '–' | '—' => '-',
+        '–' | '—' | '−' => '-',
         '…' => '~',
         'µ' => 'u',
         '‘' | '’' => '\'',

@@ -35,9 +35,25 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     sum(values) / values.len() as f64
 }
 
+/// One character for each share of the height, in [0, 1]; a blank for `None`.
+pub(super) fn bars(shares: impl IntoIterator<Item = Option<f64>>) -> String {
+    let bar = |share: f64| {
+        let level = (share * LEVELS.len() as f64) as usize;
+        LEVELS[level.min(LEVELS.len() - 1)]
+    };
+    let shares = shares.into_iter();
+    shares.map(|share| share.map_or(' ', bar)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bars_are_as_high_as_their_share() {
+        let shares = [Some(0.0), None, Some(0.5), Some(0.99), Some(1.0)];
+        assert_eq!(bars(shares), "▁ ▅██");
+    }
 
     #[test]
     fn heights_are_shares_of_the_largest() {

@@ -4,6 +4,7 @@
 
 mod common;
 mod day;
+mod history;
 mod killed;
 mod progress;
 mod recording;

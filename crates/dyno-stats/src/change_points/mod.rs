@@ -12,11 +12,14 @@
 //! significant.
 
 mod energy;
+mod levels;
 
 use crate::all_finite;
 use crate::autocorrelation::autocorrelation_time;
 use crate::random::Random;
 use energy::{Scan, Split};
+
+pub use levels::{LevelChange, LevelChanges, level_changes};
 
 /// The largest number of cells that a series is reduced to.
 pub(crate) const CELLS_MAX: usize = 300;

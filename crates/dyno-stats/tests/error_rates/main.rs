@@ -7,6 +7,7 @@ mod change_points;
 mod duets;
 mod equivalence;
 mod intervals;
+mod level_changes;
 mod search;
 mod series;
 #[path = "../simulate/mod.rs"]

@@ -8,8 +8,8 @@ use dyno_stats::modes::{Bucket, Modes, modes, regrid};
 use dyno_stats::multiple::{benjamini_hochberg, holm};
 use dyno_stats::steady::{slope, warm_up_end};
 use dyno_stats::{
-    Bounds, ChangePoints, Exchange, bootstrap, change_points, describe, intervals, mean, median,
-    quantiles, stalls, tests,
+    Bounds, ChangePoints, Exchange, LevelChanges, bootstrap, change_points, describe, intervals,
+    level_changes, mean, median, quantiles, stalls, tests,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -169,6 +169,28 @@ proptest! {
             prop_assert!(found.iter().all(|change| change.p <= significance));
             prop_assert_eq!(found, change_points(&a, &options));
         }
+    }
+
+    #[test]
+    fn changes_of_level_keep_their_distance(
+        a in prop_oneof![
+            sample(),
+            vec(1.0..1e3, 0..60),
+            vec((1u8..4).prop_map(f64::from), 0..60),
+        ],
+        min_segment in 0usize..20,
+        significance in share(),
+    ) {
+        let options = LevelChanges { min_segment, significance, min_change: 0.0 };
+        let found = level_changes(&a, &options);
+        let mut edges = vec![0];
+        edges.extend(found.iter().map(|change| change.index));
+        edges.push(a.len());
+        let least = min_segment.max(2);
+        prop_assert!(found.is_empty() || edges.windows(2).all(|w| w[1] - w[0] >= least));
+        prop_assert!(found.iter().all(|change| change.p <= significance));
+        prop_assert!(found.iter().all(|change| change.bounds.contains(change.ratio)));
+        prop_assert_eq!(found, level_changes(&a, &options));
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub(super) fn values(opt: &Opt, current: &str, results: Option<&str>) -> Answer 
             recorded::levels(file(), current)
         }
         ("factor" | "rows" | "columns", _) => recorded::factors(file()),
+        ("by", _) => {
+            let mut names = recorded::factors(file());
+            names.candidates.extend(Answer::of(opt.choices).candidates);
+            names
+        }
         (_, Some("FILE")) => Answer::of_files(),
         _ => Answer::of(opt.choices),
     }

@@ -40,6 +40,7 @@ fn each_place_has_its_own_candidates() {
         ("list ", &["workloads", "runs"]),
         ("list runs --verdict d", &["doubtful"]),
         ("completions f", &["fish"]),
+        ("history --by ver", &["version"]),
         ("help compa", &["compare"]),
         ("top --pr", &["--proxysql"]),
         ("waive 3 steady", &["steady-state="]),

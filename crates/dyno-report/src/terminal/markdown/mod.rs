@@ -15,9 +15,9 @@ use dyno_verdict::Comparison;
 
 use super::pivot::{legend, texts, title};
 use super::{brief, compare};
-use crate::Pivot;
 use crate::document::{headed, marked};
 use crate::html::ReportInput;
+use crate::{History, Pivot};
 use markup::{joined, sections, table, tabulated, text};
 
 /// The runs: verdict, figures, findings and settings; of several also how they compare.
@@ -74,6 +74,11 @@ fn ratios(compared: &Comparison, all: bool) -> String {
 /// The table of one or two factors.
 pub fn pivot(of: &Pivot) -> String {
     joined([format!("## {}\n", text(&title(of))), cells(of)])
+}
+
+/// The figures of one plan from run to run: a row for each change.
+pub fn history(of: &History) -> String {
+    joined([format!("## {}\n", text(&of.title())), tabulated(of.table())])
 }
 
 /// A list.

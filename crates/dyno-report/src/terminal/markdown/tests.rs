@@ -260,3 +260,20 @@ fn costs_with_the_work_of_other_clients_are_marked() {
     let words = "server CPU: with the work of other clients";
     assert!(printed.contains(words), "{printed}");
 }
+
+#[test]
+fn a_history_has_a_row_for_each_change_and_each_unchanged_figure() {
+    let printed = history(&crate::terminal::history::tests::sample());
+    sound(&printed);
+    let rows: Vec<&str> = printed.lines().skip(2).collect();
+    assert_eq!(
+        rows,
+        [
+            "| figure | before | after | change | 95 % interval | from |",
+            "| --- | ---: | ---: | ---: | --- | --- |",
+            "| rate | 1,320/s | 1,238/s | −6.2 % | −7.4 % to −5.0 % | \
+             run 13 (2026-11-20, 11.4.2) |",
+            "| p95 | – | 4.00 ms | none | – | – |",
+        ]
+    );
+}
