@@ -43,6 +43,7 @@ pub mod duet;
 pub mod fleet;
 mod hints;
 mod hosts;
+mod kept;
 pub mod lab;
 mod measure;
 mod outcome;

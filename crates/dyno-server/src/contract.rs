@@ -79,10 +79,20 @@ pub(crate) struct Reached {
 
 /// Connects to the server at a URL.
 pub(crate) fn connect_to(url: &str) -> std::result::Result<Reached, String> {
+    reach(&complete_target(url)?)
+}
+
+/// The target at a URL, with its password.
+pub(crate) fn complete_target(url: &str) -> std::result::Result<Target, String> {
     let mut target = Target::parse(url).map_err(|error| error.to_string())?;
     let complete = dyno_drivers::credentials::complete(&mut target);
     complete.map_err(|error| error.to_string())?;
-    let connector = dyno_drivers::connector(&target).map_err(|error| error.to_string())?;
+    Ok(target)
+}
+
+/// Connects to a target that has its password.
+pub(crate) fn reach(target: &Target) -> std::result::Result<Reached, String> {
+    let connector = dyno_drivers::connector(target).map_err(|error| error.to_string())?;
     let mut control = Control::connect(&*connector, ATTEMPT).map_err(|error| error.to_string())?;
     let answer = control.query("SELECT 1", ATTEMPT);
     answer.map_err(|error| error.to_string())?;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dyno_core::Target;
 use dyno_core::db::Family;
 use dyno_core::suggest::nearest;
 use dyno_core::text::sql_string;
 
-use crate::contract::{Reached, connect_to, settings_by_url};
+use crate::contract::{Reached, complete_target, reach, settings_by_url};
 use crate::error::{Result, ServerError, failed};
 use crate::home::Home;
 use crate::server::Server;
@@ -42,7 +43,7 @@ pub fn url_of(target: &str) -> Result<String> {
 /// A connection to a running server, to change it.
 pub struct Online {
     reached: Reached,
-    url: String,
+    target: Target,
 }
 
 impl Online {
@@ -52,10 +53,32 @@ impl Online {
     /// It does not answer.
     pub fn connect(target: &str) -> Result<Self> {
         let url = url_of(target)?;
-        match connect_to(&url) {
-            Ok(reached) => Ok(Self { reached, url }),
+        match complete_target(&url) {
+            Ok(target) => Self::of(target),
             Err(why) => failed(format!("cannot query the server: {why}")),
         }
+    }
+
+    /// Connects to a target that has its password.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn of(target: Target) -> Result<Self> {
+        match reach(&target) {
+            Ok(reached) => Ok(Self { reached, target }),
+            Err(why) => failed(format!("cannot query the server: {why}")),
+        }
+    }
+
+    /// The statements that change these settings, without a look at their present values.
+    pub fn changing(&self, settings: &Settings) -> Vec<String> {
+        let is_postgres = self.reached.family == Family::Postgres;
+        let changes = settings.iter().map(|(name, value)| match is_postgres {
+            true => format!("ALTER SYSTEM SET {name} = {}", sql_string(value)),
+            false => format!("SET GLOBAL {name} = {}", literal(value)),
+        });
+        let reload = (is_postgres && !settings.is_empty()).then(|| RELOAD.to_owned());
+        changes.chain(reload).collect()
     }
 
     /// Runs statements, separated by `;`.
@@ -211,7 +234,7 @@ impl Online {
     }
 
     fn settings(&self) -> Result<BTreeMap<String, Reported>> {
-        let settings = settings_by_url(connect_to(&self.url))?;
+        let settings = settings_by_url(reach(&self.target))?;
         Ok(settings.unwrap_or_default())
     }
 }

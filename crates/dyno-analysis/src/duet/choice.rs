@@ -62,18 +62,20 @@ pub enum NoChoice {
     },
 }
 
-/// Chooses the shortest slice that is long enough for both sides.
+/// Chooses the shortest slice that is long enough for both sides. A switch takes at least
+/// `switch_ms`.
 ///
 /// # Errors
 /// No slice is.
-pub fn choose(pilots: &[Pilot; 2]) -> Result<Choice, NoChoice> {
+pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     for (pilot, side) in pilots.iter().zip(["A", "B"]) {
         if pilot.per_s <= 0.0 {
             return Err(NoChoice::Nothing(side));
         }
     }
     let most = |of: fn(&Pilot) -> f64| pilots.iter().map(of).fold(0.0, f64::max);
-    let (switch_ms, p95_ms) = (most(switch_ms), most(|pilot| pilot.p95_ms));
+    let (shown_ms, p95_ms) = (most(disturbed_ms), most(|pilot| pilot.p95_ms));
+    let switch_ms = shown_ms.max(switch_ms);
     let per_s = pilots[0].per_s.min(pilots[1].per_s);
     // In half milliseconds.
     let cut_ms = (2.0 * switch_ms.max(p95_ms).max(CUT_MS_MIN)).ceil() / 2.0;
@@ -96,7 +98,7 @@ pub fn choose(pilots: &[Pilot; 2]) -> Result<Choice, NoChoice> {
 
 /// How long the rate of events after a switch differs from what it is in the second half of the
 /// slice. With too few events to tell, half of the slice.
-fn switch_ms(pilot: &Pilot) -> f64 {
+fn disturbed_ms(pilot: &Pilot) -> f64 {
     let parts = pilot.profile.len();
     let later = &pilot.profile[parts / 2..];
     let usual = later.iter().sum::<u64>() as f64 / later.len().max(1) as f64;
@@ -132,16 +134,16 @@ mod tests {
 
     #[test]
     fn quick_events_get_short_slices() {
-        let found = choose(&[pilot(1, 100, 0.4), pilot(1, 120, 0.6)]).unwrap();
+        let found = choose(&[pilot(1, 100, 0.4), pilot(1, 120, 0.6)], 0.0).unwrap();
         assert_eq!((found.slice_ms, found.cut_ms), (25.0, 1.0));
         assert_eq!(found.switch_ms, 1.0);
     }
 
     #[test]
     fn the_cut_covers_the_switch_and_the_events() {
-        let switch = choose(&[pilot(1, 100, 0.4), pilot(12, 100, 0.4)]).unwrap();
+        let switch = choose(&[pilot(1, 100, 0.4), pilot(12, 100, 0.4)], 0.0).unwrap();
         assert_eq!((switch.cut_ms, switch.slice_ms), (12.0, 125.0));
-        let events = choose(&[pilot(1, 100, 4.2), pilot(1, 100, 0.4)]).unwrap();
+        let events = choose(&[pilot(1, 100, 4.2), pilot(1, 100, 0.4)], 0.0).unwrap();
         assert_eq!((events.cut_ms, events.slice_ms), (4.5, 50.0));
     }
 
@@ -149,14 +151,17 @@ mod tests {
     fn a_fast_beginning_is_part_of_the_switch() {
         let mut burst = pilot(0, 100, 0.4);
         burst.profile[..8].fill(300);
-        assert!(choose(&[pilot(0, 100, 0.4), burst]).unwrap().cut_ms >= 7.0);
+        assert!(choose(&[pilot(0, 100, 0.4), burst], 0.0).unwrap().cut_ms >= 7.0);
     }
 
     #[test]
     fn rare_events_need_long_slices() {
         let mut rare = pilot(1, 100, 1.0);
         rare.per_s = 30.0;
-        assert_eq!(choose(&[rare.clone(), rare]).unwrap().slice_ms, 1_000.0);
+        assert_eq!(
+            choose(&[rare.clone(), rare], 0.0).unwrap().slice_ms,
+            1_000.0
+        );
     }
 
     #[test]
@@ -167,9 +172,9 @@ mod tests {
             per_s: 2.0,
             p95_ms: 900.0,
         };
-        let error = choose(&[slow.clone(), slow]).unwrap_err();
+        let error = choose(&[slow.clone(), slow], 0.0).unwrap_err();
         assert!(error.to_string().contains("longer than 2.5 s"), "{error}");
-        let nothing = choose(&[pilot(1, 100, 1.0), Pilot::default()]);
+        let nothing = choose(&[pilot(1, 100, 1.0), Pilot::default()], 0.0);
         assert_eq!(nothing, Err(NoChoice::Nothing("B")));
     }
 }

@@ -9,6 +9,7 @@ use dyno_core::duet::DuetMode;
 use dyno_core::redact;
 use dyno_core::summary::RunSummary;
 use dyno_run::Notice;
+use dyno_server::Settings;
 
 use super::planned::PlannedCommand;
 use crate::definitions::{NOT_OF_DUETS, OF_DUETS, RUN, duet};
@@ -24,6 +25,8 @@ const PRECISION: f64 = 0.01;
 const AT_MOST: Duration = Duration::from_secs(600);
 /// The default of `--warmup`: each side works half of the time.
 const WARMUP: &str = "4s";
+/// The prefix of a side that is settings of the server.
+const SET: &str = "set:";
 /// The longest comparison of side A with itself.
 const AA_AT_MOST: Duration = Duration::from_secs(60);
 
@@ -49,7 +52,10 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
         ));
     };
     refuse(&parsed)?;
-    let request = request(&parsed, [label(&a)?, label(&b)?])?;
+    let request = DuetRequest {
+        settings: [settings_of(&a)?, settings_of(&b)?],
+        ..request(&parsed, [label(&a)?, label(&b)?])?
+    };
     let at_most = settings::duration(&parsed, "at-most", AT_MOST)?;
     let common = common(rest, &parsed);
     let program = &args[0];
@@ -72,6 +78,7 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
         let label = request.labels[0].clone();
         let request = DuetRequest {
             labels: [label.clone(), label],
+            settings: [request.settings[0].clone(), request.settings[0].clone()],
             margin: None,
             ..request.clone()
         };
@@ -110,6 +117,7 @@ fn help_text() -> String {
          \x20 oltp_read_only          a workload, or the path of a script\n\
          \x20 plan.json               a plan written by dyno run --plan\n\
          \x20 '--ps-mode=disable'     options of dyno run, or of the workload\n\
+         \x20 'set:sync_binlog=0'     settings of the server, changed at each switch\n\
          All other arguments apply to both sides.\n{}",
         help(duet(), Grammar::Dyno)
     )
@@ -146,6 +154,7 @@ fn request(parsed: &Parsed, labels: [String; 2]) -> Result<DuetRequest> {
         slice,
         precision: Some(settings::share(parsed, "precision")?.unwrap_or(PRECISION)),
         margin: settings::share(parsed, "equivalent")?,
+        settings: Default::default(),
     })
 }
 
@@ -187,6 +196,9 @@ fn planned(program: &str, side: &str, common: &[String], at_most: Duration) -> R
 
 /// What distinguishes a side, as arguments of `dyno run`.
 fn words(side: &str) -> Result<Vec<String>> {
+    if side.starts_with(SET) {
+        return Ok(Vec::new());
+    }
     if side.contains("://") || side.starts_with("sqlite:") {
         return Ok(vec![format!("--target={side}")]);
     }
@@ -205,8 +217,24 @@ fn words(side: &str) -> Result<Vec<String>> {
     })
 }
 
+/// The settings of the server that distinguish a side: `set:NAME=VALUE,…`.
+fn settings_of(side: &str) -> Result<Settings> {
+    let mut settings = Settings::default();
+    if let Some(list) = side.strip_prefix(SET) {
+        for text in list.split(',') {
+            settings
+                .put(text)
+                .map_err(|error| usage(error.to_string()))?;
+        }
+    }
+    Ok(settings)
+}
+
 /// A side for display, without passwords.
 fn label(side: &str) -> Result<String> {
+    if let Some(list) = side.strip_prefix(SET) {
+        return Ok(redact::text(list));
+    }
     let shown = redact::argv(&words(side)?).join(" ");
     let prefixes = ["--target=", "--plan="];
     let plain = prefixes
@@ -231,6 +259,11 @@ mod tests {
         assert_eq!(of("oltp_read_only"), ["oltp_read_only"]);
         assert_eq!(of("./own.lua"), ["./own.lua"]);
         assert_eq!(of("a.json"), ["--plan=a.json"]);
+        assert!(of("set:a=1").is_empty());
+        let set = settings_of("set:sync-binlog=0,a=x").unwrap();
+        let set: Vec<_> = set.iter().collect();
+        assert_eq!(set, [("a", "x"), ("sync_binlog", "0")]);
+        assert!(settings_of("set:nothing").is_err());
         assert_eq!(
             of("-c 8 --note 'two words'"),
             ["-c", "8", "--note", "two words"]

@@ -4,6 +4,7 @@ mod blocks;
 mod clocks;
 mod pilot;
 mod result;
+mod settings;
 mod side;
 
 use std::sync::Arc;
@@ -19,12 +20,14 @@ use dyno_core::duet::{DuetEnd, DuetMode, DuetSummary};
 use dyno_core::summary::RunEnd;
 use dyno_load::{BLOCK, Duet, Side, Slices, StopLevel, StopSignal};
 use dyno_run::{Measured, Notice, Sink, Sinks, new_name};
+use dyno_server::Settings;
 use dyno_stats::PairedRatio;
 use dyno_stats::stopping::early_confidence;
 
 use self::blocks::{Counted, measurement};
 use self::clocks::{Readings, ServerPid};
 use self::pilot::{PilotSide, is_called_off, pilot};
+use self::settings::Switch;
 use self::side::{Prepared, forwarded};
 use crate::command::Command;
 use crate::outcome::Outcome;
@@ -57,6 +60,8 @@ pub struct DuetRequest {
     pub precision: Option<f64>,
     /// Sides whose rates differ by less count as the same.
     pub margin: Option<f64>,
+    /// Settings of the server that both sides use, changed at each switch.
+    pub settings: [Settings; 2],
 }
 
 /// A finished duet.
@@ -88,13 +93,38 @@ pub fn execute(
             workload: command.plan.workload.clone(),
         }
     });
+    let file = sides[0].plan.record.file.clone();
     let [a, b] = sides;
-    let mut prepared = [
+    let prepared = [
         side::prepare(a, stop, stage).context("side A")?,
         side::prepare(b, stop, stage).context("side B")?,
     ];
     stage.open()?;
-    let slices = slices(pilots, request, stop, stage)?;
+    let switch = match request.settings.iter().all(Settings::is_empty) {
+        true => None,
+        false => Some(Switch::prepare(
+            side::common_target(&prepared, request.mode)?,
+            &request.settings,
+            file,
+        )?),
+    };
+    let executed = conducted(prepared, pilots, request, switch.as_ref(), (stop, stage));
+    // The server gets its own settings back, however the duet ended.
+    match switch.map_or(Ok(()), Switch::undo) {
+        Ok(()) => executed,
+        Err(error) => executed.and(Err(error)),
+    }
+}
+
+/// Runs a duet whose sides are prepared.
+fn conducted(
+    mut prepared: [Prepared; 2],
+    pilots: [PilotSide; 2],
+    request: &DuetRequest,
+    switch: Option<&Switch>,
+    (stop, stage): (&Arc<StopSignal>, &mut dyn Stage),
+) -> Result<DuetExecuted> {
+    let slices = slices(pilots, request, switch, (stop, stage))?;
     let duet = Duet::new(slices);
     let name = new_name(&prepared[0].workload(), wall_time().as_secs_f64());
     let conductor = Conductor {
@@ -102,6 +132,8 @@ pub fn execute(
         request,
         stop,
         warmup: prepared[0].warmup(),
+        at_most: prepared[0].time(),
+        switch,
         is_one_server: prepared[0].server_label() == prepared[1].server_label(),
         readings: Readings::default(),
         pids: Default::default(),
@@ -117,8 +149,8 @@ pub fn execute(
 fn slices(
     sides: [PilotSide; 2],
     request: &DuetRequest,
-    stop: &Arc<StopSignal>,
-    stage: &mut dyn Stage,
+    switch: Option<&Switch>,
+    (stop, stage): (&Arc<StopSignal>, &mut dyn Stage),
 ) -> Result<Slices> {
     let seed = sides[0].job.drive.seed;
     let of = |length: Duration, cut: Duration, together| Slices {
@@ -132,14 +164,22 @@ fn slices(
         return Ok(of(length, Duration::ZERO, true));
     }
     if let Some(length) = request.slice {
-        return Ok(of(length, length.mul_f64(CUT), false));
+        let cut = length.mul_f64(CUT).max(changes(switch));
+        return match cut < length {
+            true => Ok(of(length, cut, false)),
+            false => Err(usage(format!(
+                "--slice: changing the settings takes {:.1} ms; use longer slices",
+                cut.as_secs_f64() * 1e3
+            ))),
+        };
     }
     stage.notice(&Notice::Step(format!(
         "Finding the length of the slices ({} s).",
         pilot::TIME.as_secs()
     )));
-    let pilots = pilot(sides, stop)?;
-    let found = choose(&pilots).map_err(|why| {
+    let pilots = pilot(sides, switch, stop)?;
+    let changes_ms = changes(switch).as_secs_f64() * 1e3;
+    let found = choose(&pilots, changes_ms).map_err(|why| {
         usage(format!(
             "{why}: use --mode simultaneous, or fewer sessions; --slice sets a length"
         ))
@@ -152,6 +192,11 @@ fn slices(
     Ok(of(ms(found.slice_ms), ms(found.cut_ms), false))
 }
 
+/// The time for changing settings at a switch, with a reserve; zero without settings.
+fn changes(switch: Option<&Switch>) -> Duration {
+    switch.map_or(Duration::ZERO, |switch| 2 * switch.took)
+}
+
 /// A duet in progress.
 struct Conductor<'a> {
     duet: &'a Arc<Duet>,
@@ -159,6 +204,9 @@ struct Conductor<'a> {
     stop: &'a Arc<StopSignal>,
     /// The time before the measurement.
     warmup: Duration,
+    /// The longest measurement.
+    at_most: Option<Duration>,
+    switch: Option<&'a Switch>,
     is_one_server: bool,
     readings: Readings,
     pids: [ServerPid; 2],
@@ -180,8 +228,12 @@ impl Conductor<'_> {
             Sinks::new(both)
         });
         drop(notices);
-        let (a, b, end) = std::thread::scope(|scope| {
-            scope.spawn(|| self.readings.fill(self.duet, &self.pids, &over));
+        let (a, b, switched, end) = std::thread::scope(|scope| {
+            let over = &over;
+            scope.spawn(move || self.readings.fill(self.duet, &self.pids, over));
+            let switched = self
+                .switch
+                .map(|switch| scope.spawn(move || switch.follow(self.duet, over)));
             let [sinks_a, sinks_b] = sinks;
             let a = scope.spawn(move || of_a.measure(&sinks_a, self.duet));
             // One after the other, because a calibration needs the machine for itself.
@@ -201,9 +253,11 @@ impl Conductor<'_> {
             over.store(true, Ordering::Relaxed);
             forward(&taken, stage);
             stage.progress("");
-            (joined(a), joined(b), watch.end)
+            let switched = switched.map_or(Ok(()), joined);
+            (joined(a), joined(b), switched, watch.end)
         });
         let measured = both(a, b)?;
+        switched?;
         let is_stopped = self.stop.level() != StopLevel::None;
         let failed = |own: &Measured| matches!(own.summary.end, RunEnd::Failed(_));
         let end = match end {
@@ -217,11 +271,12 @@ impl Conductor<'_> {
 
     /// The counted slices by now.
     fn counted(&self, now: Nanos) -> Option<Counted> {
-        let to = self.duet.slice_at(now)?;
+        let last = self.duet.begin()? + nanos(self.warmup);
+        let last = self.at_most.map_or(Nanos::MAX, |time| last + nanos(time));
+        let to = self.duet.slice_at(now.min(last))?;
         let length_ns = self.duet.slices().length_ns.max(1);
-        let warmup_ns = self.warmup.as_nanos() as Nanos;
         Some(Counted {
-            from: warmup_ns.div_ceil(length_ns),
+            from: nanos(self.warmup).div_ceil(length_ns),
             to,
         })
     }
@@ -236,7 +291,8 @@ impl Conductor<'_> {
     /// Shows the ratio so far, and ends the duet once it is known precisely enough.
     fn look(&self, watch: &mut Watch, stage: &mut dyn Stage) {
         let now = Clock.now();
-        if watch.end.is_some() || now < watch.next {
+        let is_stopped = self.stop.level() != StopLevel::None;
+        if is_stopped || watch.end.is_some() || now < watch.next {
             return;
         }
         watch.next = now + LOOK.as_nanos() as Nanos;
@@ -280,6 +336,10 @@ impl Conductor<'_> {
     }
 }
 
+fn nanos(duration: Duration) -> Nanos {
+    duration.as_nanos() as Nanos
+}
+
 /// What has been decided so far.
 #[derive(Debug, Default)]
 struct Watch {
@@ -305,7 +365,7 @@ fn forward(taken: &Receiver<Notice>, stage: &mut dyn Stage) {
     }
 }
 
-fn joined(thread: std::thread::ScopedJoinHandle<'_, Ended>) -> Ended {
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

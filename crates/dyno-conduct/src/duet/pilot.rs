@@ -1,6 +1,7 @@
 //! A short load of both sides in long slices, which shows how long a switch disturbs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -9,6 +10,7 @@ use dyno_core::plan::{Drive, OptionValue};
 use dyno_load::{Duet, DuetPart, RunOutcome, Side, Slices, StopSignal};
 use dyno_run::{Job, Loaded};
 
+use super::settings::Switch;
 use crate::hints::with_hint;
 
 /// The length of its slices.
@@ -29,7 +31,11 @@ pub(super) struct PilotSide {
 ///
 /// # Errors
 /// A side cannot be loaded, or the user has stopped it.
-pub(super) fn pilot(sides: [PilotSide; 2], stop: &Arc<StopSignal>) -> Result<[Pilot; 2]> {
+pub(super) fn pilot(
+    sides: [PilotSide; 2],
+    switch: Option<&Switch>,
+    stop: &Arc<StopSignal>,
+) -> Result<[Pilot; 2]> {
     let duet = Duet::new(Slices {
         length_ns: SLICE.as_nanos() as u64,
         cut_ns: 0,
@@ -37,10 +43,17 @@ pub(super) fn pilot(sides: [PilotSide; 2], stop: &Arc<StopSignal>) -> Result<[Pi
         seed: sides[0].job.drive.seed,
     });
     let [of_a, of_b] = sides;
+    let over = AtomicBool::new(false);
     let (a, b) = std::thread::scope(|scope| {
+        if let Some(switch) = switch {
+            // An error comes again in the duet itself.
+            scope.spawn(|| drop(switch.follow(&duet, &over)));
+        }
         let a = scope.spawn(|| load(of_a, Side::A, &duet, stop));
         let b = load(of_b, Side::B, &duet, stop);
-        (a.join(), b)
+        let a = a.join();
+        over.store(true, Ordering::Relaxed);
+        (a, b)
     });
     // A side that waited in vain reports only that.
     let a = a.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -5,6 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use anyhow::Result;
+use dyno_core::Target;
 use dyno_core::duet::DuetMode;
 use dyno_load::{Duet, DuetPart, Side, StopSignal};
 use dyno_run::{Measured, Notice, Ready, RunRequest, Sink, Sinks};
@@ -79,6 +80,11 @@ impl Prepared {
         drive.ramp_up + drive.warmup
     }
 
+    /// The limit of the measurement.
+    pub(super) fn time(&self) -> Option<Duration> {
+        self.ready.job.drive.time
+    }
+
     /// What tells servers apart: the endpoints of the target.
     pub(super) fn server_label(&self) -> Option<Vec<String>> {
         let target = self.ready.job.target.as_ref()?;
@@ -103,6 +109,29 @@ impl Prepared {
         let workload = &self.request.plan.workload;
         measured.map_err(|error| with_hint(error.into(), &self.ready, workload))
     }
+}
+
+/// The target whose settings both sides share.
+///
+/// # Errors
+/// The sides use different servers, or work at the same time.
+pub(super) fn common_target(sides: &[Prepared; 2], mode: DuetMode) -> Result<Target> {
+    let [a, b] = sides;
+    if a.server_label() != b.server_label() {
+        return Err(usage(
+            "set: changes the settings of one server while its sides take turns; for two servers, \
+             give each its settings before",
+        ));
+    }
+    if mode == DuetMode::Simultaneous {
+        return Err(usage(
+            "set: a server has one set of settings at a time, so its sides must take turns",
+        ));
+    }
+    let target = a.ready.job.target.as_ref();
+    let target = target.filter(|target| !target.family.is_embedded());
+    let missing = || usage("set: changes the settings of a server: name a --target");
+    target.cloned().ok_or_else(missing)
 }
 
 /// Passes the notices of a side on. Steps of both sides are the same, so only those of A are shown.

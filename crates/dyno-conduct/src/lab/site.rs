@@ -1,7 +1,6 @@
 //! Where trials run: on servers that Dyno starts from images of their data, on a running server, or
 //! only on the host.
 
-mod kept;
 mod load;
 mod setup;
 
@@ -23,6 +22,7 @@ use super::caller::{Caller, LabEvent};
 use super::server::{is_of_host, settings};
 use super::there::Mode;
 use super::{Lab, checks, host, line};
+use crate::kept;
 
 /// Timeout for a server's first answer.
 const START_LIMIT: Duration = Duration::from_secs(300);

@@ -20,7 +20,7 @@ type UndoByServer = BTreeMap<String, Vec<String>>;
 ///
 /// # Errors
 /// The file cannot be read or written.
-pub(super) fn keep(results: &Path, url: &str, undo: Vec<String>) -> Result<()> {
+pub(crate) fn keep(results: &Path, url: &str, undo: Vec<String>) -> Result<()> {
     if undo.is_empty() {
         return Ok(());
     }
@@ -33,7 +33,7 @@ pub(super) fn keep(results: &Path, url: &str, undo: Vec<String>) -> Result<()> {
 ///
 /// # Errors
 /// The file cannot be read, or the server refuses.
-pub(super) fn undo(results: &Path, url: &str) -> Result<Option<String>> {
+pub(crate) fn undo(results: &Path, url: &str) -> Result<Option<String>> {
     let Some(undo) = left(results, url)? else {
         return Ok(None);
     };
@@ -48,7 +48,7 @@ pub(super) fn undo(results: &Path, url: &str) -> Result<Option<String>> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(super) fn left(results: &Path, url: &str) -> Result<Option<Vec<String>>> {
+pub(crate) fn left(results: &Path, url: &str) -> Result<Option<Vec<String>>> {
     Ok(read(results)?.remove(&key(url)))
 }
 
@@ -56,7 +56,7 @@ pub(super) fn left(results: &Path, url: &str) -> Result<Option<Vec<String>>> {
 ///
 /// # Errors
 /// The file cannot be read, written or removed.
-pub(super) fn forget(results: &Path, url: &str) -> Result<()> {
+pub(crate) fn forget(results: &Path, url: &str) -> Result<()> {
     let mut kept = read(results)?;
     if kept.remove(&key(url)).is_none() {
         return Ok(());
