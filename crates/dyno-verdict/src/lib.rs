@@ -61,6 +61,7 @@ pub use costs::{cost_names, costs};
 pub use data::too_few as too_few_rows;
 pub use generator::CEILING;
 pub use limits::limits;
+pub use pages_read::{counts_new_pages, without_new_pages};
 pub use part::judge_part;
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;
