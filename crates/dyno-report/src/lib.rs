@@ -34,6 +34,6 @@ pub mod sheet;
 pub mod sysbench;
 pub mod terminal;
 
-pub use document::Pivot;
+pub use document::{Pivot, others};
 pub use number::latency;
 pub use terminal::markdown;

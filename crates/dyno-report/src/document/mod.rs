@@ -21,8 +21,9 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
-pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, times};
-pub(crate) use costs::{costs, included, shared_costs};
+pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, remark, times};
+pub use costs::others;
+pub(crate) use costs::{costs, included, other_work, shared_costs, with};
 pub(crate) use errors::{by_code, cut_off, error_codes, errors, interruptions, unfinished};
 pub(crate) use facts::{facts, tables};
 pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};

@@ -63,6 +63,8 @@ pub(super) fn texts(table: &Pivot) -> Vec<Texts> {
             .value
             .map_or_else(|| "–".to_owned(), |value| number(value, &table.unit));
         let mut lines = vec![(ink, format!("{value} {mark}"))];
+        let shared = cell.includes.map(document::with);
+        lines.extend(shared.map(|text| (Ink::Warning, text)));
         lines.extend(ratio(cell).map(|text| (Ink::Faint, text)));
         if let Some(stalled_s) = cell.stalled_s.filter(|stalled_s| *stalled_s > 0.0) {
             lines.push((Ink::Warning, format!("stalled {} s", figure(stalled_s))));
@@ -202,11 +204,18 @@ pub(super) fn legend(table: &Pivot) -> String {
         true => "Different workloads are not compared: there are no ratios.",
         false => "Ratios have their 95 % confidence interval.",
     };
-    format!("{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}")
+    let shared = table.cells.iter().find_map(|cell| cell.includes);
+    let shared = shared.map_or_else(String::new, |cause| {
+        let (with, work) = (document::with(cause), document::other_work(cause));
+        format!(" Figures marked '{with}' include {work}.")
+    });
+    format!("{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}{shared}")
 }
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::finding::Cause;
+
     use super::*;
 
     fn cell(row: usize, column: usize, value: f64, ratio: Option<f64>) -> Cell {
@@ -225,6 +234,7 @@ mod tests {
                 Verdict::Valid
             }),
             thin: false,
+            includes: None,
         }
     }
 
@@ -257,6 +267,26 @@ mod tests {
         one.cells = vec![cell(0, 0, 12.5, None), cell(1, 0, 10.0, Some(0.8))];
         one.unit = "ms".to_owned();
         insta::assert_snapshot!("one", pivot(&one, &Look::default()));
+    }
+
+    #[test]
+    fn figures_with_the_work_of_other_clients_are_marked() {
+        let mut of = table();
+        let texts = |of: &Pivot| {
+            let terminal = pivot(of, &Look::default()).replace('\n', " ");
+            [terminal, crate::markdown::pivot(of)]
+        };
+        for text in texts(&of) {
+            assert!(!text.contains("other clients"), "{text}");
+        }
+        of.cells[1].includes = Some(Cause::OtherClients);
+        for text in texts(&of) {
+            assert_eq!(text.matches("with other clients").count(), 2, "{text}");
+            assert!(
+                text.contains("include the work of other clients."),
+                "{text}"
+            );
+        }
     }
 
     #[test]
