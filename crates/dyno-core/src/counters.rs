@@ -323,6 +323,11 @@ pub fn meaning(series: &str, server: Server, version: Version) -> Option<&'stati
     rows(series).find(|counter| counter.on.iter().any(|span| span.holds(server, version)))
 }
 
+/// Whether a series of a server of that version also counts that; false if unknown.
+pub fn includes(series: &str, server: Server, version: Version, also: Also) -> bool {
+    meaning(series, server, version).is_some_and(|counter| counter.includes(also))
+}
+
 /// What a variable of MySQL's or MariaDB's `SHOW GLOBAL STATUS` counts, by its name in lower case.
 pub fn status(name: &str) -> Option<&'static Counter> {
     of(&crate::catalogue::names::DB_STATUS_EACH.of(name))

@@ -35,6 +35,8 @@ pub mod sheet;
 pub mod sysbench;
 pub mod terminal;
 
-pub use document::{FigureHistory, History, HistoryChange, HistoryRun, Pivot, equivalence_words};
+pub use document::{
+    FigureHistory, History, HistoryChange, HistoryRun, Pivot, equivalence_words, others,
+};
 pub use number::latency;
 pub use terminal::markdown;

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_analysis::stalls::{RunStalls, of_run};
-use dyno_core::finding::{Finding, Outcome, Tally, Verdict};
+use dyno_core::finding::{Cause, Finding, Outcome, Tally, Verdict};
 use dyno_core::headline::headline_percent;
 use dyno_core::record::{RunRecord, RunState};
 use dyno_stats::Margin;
@@ -240,6 +240,12 @@ pub struct Metric {
     pub equivalence: Option<EquivalenceTest>,
     /// Why something is missing, or how to read the value; may be empty.
     pub remark: String,
+    /// Whose work the base's value includes besides that of its runs, if any was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_includes: Option<Cause>,
+    /// The same of the new side's value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_includes: Option<Cause>,
 }
 
 impl Metric {

@@ -66,6 +66,7 @@ pub use duet::concerns_ratio;
 pub use errors::OTHER_LOCKS;
 pub use generator::CEILING;
 pub use limits::{backups, limits};
+pub use pages_read::{counts_new_pages, without_new_pages};
 pub use part::judge_part;
 pub use pivot::{Base, Cell, Group, Layout, level, pivot, pooled};
 pub use registry::checks;

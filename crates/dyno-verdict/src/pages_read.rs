@@ -13,13 +13,19 @@ const WINDOW_S: f64 = 5.0;
 /// PostgreSQL's `block_size`, unless its settings say otherwise.
 const PAGE_BYTES: f64 = 8192.0;
 
+/// Whether the server of a run counts new pages in this series.
+pub fn counts_new_pages(run: &RunRecord, series: &str) -> bool {
+    let version = counters::version(&run.head.target.version);
+    version.is_some_and(|version| {
+        counters::includes(series, Server::Postgres, version, Also::NewBlocks)
+    })
+}
+
 /// The series of pages read without new pages; `None` if the recorded series needs no correction,
 /// or the size is unknown.
-pub(crate) fn without_new_pages(run: &RunRecord) -> Option<Series> {
-    let version = counters::version(&run.head.target.version)?;
+pub fn without_new_pages(run: &RunRecord) -> Option<Series> {
     let read = run.series(names::DB_DATABASE_BLKS_READ)?;
-    let meaning = counters::meaning(&read.key.name, Server::Postgres, version)?;
-    if !meaning.includes(Also::NewBlocks) {
+    if !counts_new_pages(run, &read.key.name) {
         return None;
     }
     let sizes = &run.series(names::DB_DATABASE_SIZE)?.points;
@@ -131,6 +137,10 @@ mod tests {
             .retain(|one| one.key.name != names::DB_DATABASE_SIZE);
         assert!(without_new_pages(&unknown).is_none());
         assert!(without_new_pages(&dyno_samples::good()).is_none());
+        let counts = |version, name| counts_new_pages(&growing(version), name);
+        assert!(counts("15.18", names::DB_DATABASE_BLKS_READ));
+        assert!(!counts("16.2", names::DB_DATABASE_BLKS_READ));
+        assert!(!counts("15.18", names::DB_DATABASE_BLKS_HIT));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors;
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Cause, Verdict};
 use dyno_core::record::RunRecord;
 use dyno_core::text::shell_word;
 
@@ -147,6 +147,8 @@ pub struct Cell {
     pub verdict: Option<Verdict>,
     /// Whether a valid verdict needs a qualification: hardly any check applied to one of its runs.
     pub thin: bool,
+    /// Whose work the figure includes besides that of its runs, if any was found.
+    pub includes: Option<Cause>,
 }
 
 /// The base of the ratios.
@@ -328,13 +330,14 @@ fn cell(
         stalled_s: compared.new.stalled_s,
         verdict,
         thin: verdict == Some(Verdict::Valid) && runs.iter().any(|run| run.thin),
+        includes: found.and_then(|one| one.new_includes),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_samples::{Product, assert_has, assert_lacks, closed, noisy};
+    use dyno_samples::{Product, assert_has, assert_lacks, closed, noisy, series};
 
     fn run(id: i64, level: f64) -> RunRecord {
         let mut run = closed(&noisy(30, level, 0.02, id as u64), Product::Mysql);
@@ -464,6 +467,31 @@ mod tests {
         let (cells, _) = pivot(&groups, "events", Base::None, &options).unwrap();
         let whole = |cell: &Cell| cell.value.is_some() && cell.ratio.is_none();
         assert!(cells.len() == 2 && cells.iter().all(whole));
+    }
+
+    #[test]
+    fn costs_with_the_work_of_other_clients_are_marked() {
+        let mut runs = [run(1, 1_000.0), run(2, 1_000.0)];
+        series(&mut runs[1], "db.other_sessions_active", &[1.0; 30]);
+        let group = |row: usize| Group {
+            row,
+            column: 0,
+            runs: vec![&runs[row]],
+        };
+        let groups = [group(0), group(1)];
+        let includes = |metric: &str| {
+            let options = CompareOptions::default();
+            let (cells, _) = pivot(&groups, metric, Base::Row(1), &options).unwrap();
+            cells.iter().map(|cell| cell.includes).collect::<Vec<_>>()
+        };
+        assert_eq!(includes("server CPU"), [None, Some(Cause::OtherClients)]);
+        assert_eq!(includes("client CPU"), [None, None]);
+        assert_eq!(includes("events"), [None, None]);
+        let compared = compare(&[&runs[1]], &[&runs[0]], &CompareOptions::default()).unwrap();
+        let mut metrics = compared.metrics.iter();
+        let server = metrics.find(|metric| metric.name == "server CPU").unwrap();
+        let marks = (server.base_includes, server.new_includes);
+        assert_eq!(marks, (Some(Cause::OtherClients), None));
     }
 
     #[test]

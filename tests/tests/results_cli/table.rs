@@ -45,7 +45,7 @@ fn a_table_matches_the_comparison_of_its_runs() {
     let lines: Vec<&str> = csv.stdout.lines().collect();
     assert_eq!(
         lines[0],
-        "memory,sessions,runs,figure,unit,value,ratio,low,high,stalled_s,verdict"
+        "memory,sessions,runs,figure,unit,value,ratio,low,high,stalled_s,verdict,includes"
     );
     assert!(lines[1].starts_with("9M,1,2,rate,per second,"), "{lines:?}");
     assert_eq!(lines.len(), 2);

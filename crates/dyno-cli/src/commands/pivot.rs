@@ -7,6 +7,7 @@ mod missing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use dyno_core::finding::Cause;
 use dyno_core::record::RunRecord;
 use dyno_core::threshold::Threshold;
 use dyno_report::export::csv::table as csv_table;
@@ -387,7 +388,7 @@ pub(super) fn levels<'a>(table: &'a Pivot, cell: &Cell) -> (&'a str, Option<&'a 
 
 fn csv(table: &Pivot, is_tested: bool) -> std::io::Result<String> {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    const COLUMNS: [&str; 9] = [
+    const COLUMNS: [&str; 10] = [
         "runs",
         "figure",
         "unit",
@@ -397,6 +398,7 @@ fn csv(table: &Pivot, is_tested: bool) -> std::io::Result<String> {
         "high",
         "stalled_s",
         "verdict",
+        "includes",
     ];
     let mut names = vec![table.rows.0.clone()];
     names.extend(table.columns.iter().map(|(name, _)| name.clone()));
@@ -412,11 +414,17 @@ fn csv(table: &Pivot, is_tested: bool) -> std::io::Result<String> {
         fields.push(table.unit.clone());
         fields.extend([cell.value, cell.ratio, cell.low, cell.high, cell.stalled_s].map(number));
         fields.push(cell.verdict.map_or("", |verdict| verdict.word()).to_owned());
+        fields.push(cell.includes.map(named_cause).unwrap_or_default());
         let test = || cell.equivalence.as_ref().map(equivalence_words);
         fields.extend(is_tested.then(|| test().unwrap_or_default()));
         fields
     });
     csv_table(std::iter::once(names).chain(cells))
+}
+
+/// A cause as in JSON.
+fn named_cause(cause: Cause) -> String {
+    json!(cause).as_str().unwrap_or_default().to_owned()
 }
 
 fn as_json(table: &Pivot) -> Value {
@@ -436,6 +444,7 @@ fn as_json(table: &Pivot) -> Value {
                 "equivalence": cell.equivalence,
                 "stalled_s": cell.stalled_s,
                 "verdict": cell.verdict,
+                "includes": cell.includes,
             })
         })
         .collect();

@@ -6,6 +6,7 @@ use anyhow::Result;
 use dyno_analysis::search::Searched;
 use dyno_analysis::summary::recorded;
 use dyno_core::figures::NamedFigure;
+use dyno_core::finding::Cause;
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
@@ -75,9 +76,18 @@ impl Done {
 
     /// A figure; `None` if it has phases, because each has its own.
     pub fn value(&self, figure: &str) -> Option<f64> {
+        Some(self.figure(figure)?.value)
+    }
+
+    /// Whose work a figure includes besides that of its run, if any was found.
+    pub fn includes(&self, figure: &str) -> Option<Cause> {
+        self.figure(figure)?.includes
+    }
+
+    fn figure(&self, name: &str) -> Option<Figure> {
         let steps = &self.measured.steps;
         let only = steps.values().next().filter(|_| steps.len() == 1)?;
-        Some(only.get(figure)?.value)
+        only.get(name).copied()
     }
 
     /// Whether the run at the load that its search found kept the promise.
@@ -156,23 +166,32 @@ fn captured(steps: &[Step]) -> Option<Captured> {
 
 fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
     let mut figures = Figures::new();
-    let mut put = |name: &str, value: f64, error: Option<f64>| {
-        if value.is_finite() {
-            figures.insert(name.to_owned(), Figure { value, error });
+    let mut put = |name: &str, figure: Figure| {
+        if figure.value.is_finite() {
+            figures.insert(name.to_owned(), figure);
         }
     };
+    let own = |value: f64, error: Option<f64>| Figure {
+        value,
+        error,
+        includes: None,
+    };
     for (figure, value, error) in dyno_analysis::figures::of(run, summary) {
-        put(&figure.name(), value, error);
+        put(&figure.name(), own(value, error));
     }
     for cost in dyno_verdict::costs(run) {
         let Some(value) = cost.value else { continue };
-        put(&name_of(&cost.name), value, None);
+        let figure = Figure {
+            includes: cost.includes,
+            ..own(value, None)
+        };
+        put(&name_of(&cost.name), figure);
         for (_, name) in COSTS.iter().filter(|(own, _)| *own == cost.name) {
-            put(name, value, None);
+            put(name, figure);
         }
     }
     for figure in &summary.figures {
-        put(&name_of(&figure.name), figure.value, None);
+        put(&name_of(&figure.name), own(figure.value, None));
     }
     figures
 }
@@ -180,4 +199,30 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
 /// A figure's name in files: `file_syncs` for `file syncs`.
 pub fn name_of(name: &str) -> String {
     name.to_lowercase().replace([' ', '-'], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_samples::values;
+
+    use super::*;
+
+    #[test]
+    fn costs_with_the_work_of_other_clients_are_marked() {
+        let marked = |run: &RunRecord, name: &str| {
+            let summary = run.summary.clone().unwrap();
+            of(run, &summary).get(name).unwrap().includes
+        };
+        let mut run = dyno_samples::good();
+        assert_eq!(marked(&run, "server_cpu"), None);
+        dyno_samples::series(&mut run, "db.other_sessions_active", &[1.0; 5]);
+        let figure = values::figure("new orders", 5.0, "per minute", None);
+        run.summary.as_mut().unwrap().figures = vec![figure];
+        for name in ["server_cpu", "cpu_per_event", "redo_log", "redo_per_event"] {
+            assert_eq!(marked(&run, name), Some(Cause::OtherClients), "{name}");
+        }
+        for name in ["client_cpu", "rate", "new_orders"] {
+            assert_eq!(marked(&run, name), None, "{name}");
+        }
+    }
 }

@@ -37,24 +37,15 @@ pub fn conduct(
     follower: &mut dyn Follower,
 ) -> (SearchResult, Option<Error>) {
     let began = Clock.now();
-    let mut under_way = UnderWay {
+    let trials = Trials {
         ask,
-        trials: Trials {
-            ask,
-            hosts,
-            stop,
-            stage: &mut *stage,
-            begun: 0,
-        },
-        follower: &mut *follower,
-        ground: None,
-        search: None,
-        runs: Vec::new(),
-        whys: Vec::new(),
-        is_crowded: false,
-        greatest: None,
+        hosts,
+        stop,
+        stage: &mut *stage,
+        begun: 0,
     };
-    let trouble = under_way.go().err();
+    let mut under_way = UnderWay::new(trials, &mut *follower);
+    let trouble = under_way.go(|trials, load| trials.at(load)).err();
     let mut found = under_way.result();
     found.elapsed_s = Clock.now().saturating_sub(began) as f64 / 1e9;
     if trouble.is_some() {
@@ -93,8 +84,26 @@ struct UnderWay<'a> {
     greatest: Option<f64>,
 }
 
-impl UnderWay<'_> {
-    fn go(&mut self) -> Result<()> {
+impl<'a> UnderWay<'a> {
+    fn new(trials: Trials<'a>, follower: &'a mut dyn Follower) -> Self {
+        Self {
+            ask: trials.ask,
+            trials,
+            follower,
+            ground: None,
+            search: None,
+            runs: Vec::new(),
+            whys: Vec::new(),
+            is_crowded: false,
+            greatest: None,
+        }
+    }
+
+    /// Searches until the end or an interrupt; `at` runs a trial at a load.
+    fn go(
+        &mut self,
+        mut at: impl FnMut(&mut Trials<'a>, f64) -> Result<Option<Ended>>,
+    ) -> Result<()> {
         self.begin();
         let terms = &self.ask.terms;
         let Some(ground) = climb::ground(terms, &mut self.trials, self.follower)? else {
@@ -117,7 +126,7 @@ impl UnderWay<'_> {
                 asked,
                 of: terms.promise.of,
             });
-            let Some(ended) = self.trials.at(asked.load)? else {
+            let Some(ended) = at(&mut self.trials, asked.load)? else {
                 break;
             };
             self.take(&mut search, asked, ended)?;
@@ -271,4 +280,162 @@ impl UnderWay<'_> {
 /// The error for options that request loads outside the range.
 fn refused(error: SearchError) -> Error {
     usage(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_analysis::search::Judgement::{self, Breaks, Keeps, Void};
+    use dyno_core::finding::{Cause, Finding, Outcome as Found};
+    use dyno_core::plan::RecordPlan;
+    use dyno_core::summary::LatencyLimit;
+    use dyno_host::Edition;
+    use dyno_run::{Job, Loaded, Measured, Ready, Sinks, Workload};
+    use dyno_samples::values;
+
+    use super::*;
+    use crate::command::Command;
+    use crate::plans::{self, Shaping};
+    use crate::search::{SearchSettings, promise};
+
+    /// Follows nothing.
+    struct Quiet;
+
+    impl Stage for Quiet {
+        fn open(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn notice(&mut self, _: &Notice) {}
+
+        fn command(&mut self, _: &mut Ready, _: &str) -> Result<()> {
+            Ok(())
+        }
+
+        fn begin(&mut self, _: &Ready) -> Sinks {
+            Sinks::default()
+        }
+
+        fn end(&mut self, _: Option<&Measured>) {}
+    }
+
+    impl Follower for Quiet {
+        fn event(&mut self, _: SearchEvent<'_>) {}
+
+        fn answer(&self, _: &SearchResult) -> String {
+            String::new()
+        }
+    }
+
+    fn base() -> Command {
+        let job = Job::of(Workload::find("cpu", Edition::Dyno).unwrap());
+        let mut loaded = Loaded::new(job).unwrap();
+        let shaping = Shaping {
+            command: "run".to_owned(),
+            workload: "cpu".to_owned(),
+            temporary: false,
+            ladder: Vec::new(),
+            agents: Default::default(),
+            warmup: false,
+            given: None,
+            unchanged: true,
+        };
+        let (record, sinks) = (RecordPlan::default(), Sinks::default());
+        let plan = plans::make(&shaping, &mut loaded, &[], record, &sinks).unwrap();
+        Command {
+            plan,
+            name: "run".to_owned(),
+            loaded,
+            own: Vec::new(),
+            shaping,
+            temporary: None,
+        }
+    }
+
+    /// The trials of a script, each with its late events of 1,000 and its findings.
+    fn searched(script: &[(u64, &[Finding])]) -> SearchResult {
+        let settings = SearchSettings {
+            from: Some(100.0),
+            votes: Some(1),
+            ..SearchSettings::default()
+        };
+        let promise = promise::parse("p99 < 10ms").unwrap();
+        let (hosts, stop) = (Hosts::default(), StopSignal::new());
+        let mut ask = Ask::new(base(), &hosts, promise, "mine".to_owned(), &settings).unwrap();
+        // As with a server.
+        ask.is_embedded = false;
+        let (mut stage, mut follower) = (Quiet, Quiet);
+        let trials = Trials {
+            ask: &ask,
+            hosts: &hosts,
+            stop: &stop,
+            stage: &mut stage,
+            begun: 0,
+        };
+        let mut under_way = UnderWay::new(trials, &mut follower);
+        let mut script = script.iter();
+        let scripted = |trials: &mut Trials<'_>, _: f64| {
+            let (late, findings) = script.next().expect("a trial that is not in the script");
+            let mut run = RunSummary {
+                findings: findings.to_vec(),
+                latency_limit: Some(LatencyLimit {
+                    limit_ms: 10.0,
+                    above: *late,
+                    skipped: 0,
+                }),
+                ..RunSummary::default()
+            };
+            run.totals.events = 1000;
+            trials.judged(run).map(Some)
+        };
+        under_way.go(scripted).unwrap();
+        under_way.result()
+    }
+
+    #[test]
+    fn two_trials_in_a_row_without_cpu_time_end_a_search() {
+        let finding = |check: &str| values::finding(check, 1, Found::Doubt, "Evidence.");
+        let starved = Finding {
+            causes: vec![Cause::StarvedWorker],
+            ..finding("client-cpu")
+        };
+        let alone: &[Finding] = std::slice::from_ref(&starved);
+        let crowded: &[Finding] = &[starved.clone(), finding("other-load")];
+        let judged = |found: &SearchResult| -> Vec<Judgement> {
+            found.trials.iter().map(|trial| trial.judged).collect()
+        };
+        // A single void trial is repeated at the same load.
+        let found = searched(&[
+            (0, &[]),
+            (500, crowded),
+            (500, &[]),
+            (500, crowded),
+            (500, crowded),
+        ]);
+        assert_eq!(judged(&found), [Keeps, Void, Breaks, Void, Void]);
+        let loads: Vec<f64> = found.trials.iter().map(|trial| trial.load).collect();
+        assert_eq!(loads[1], loads[2]);
+        assert_eq!(found.ending, SearchEnd::Crowded);
+        assert!(
+            found.why.starts_with("other-load: Evidence."),
+            "{}",
+            found.why
+        );
+        let warning = &found.warnings[0];
+        let words = "Two trials in a row are void: other-load: Evidence.";
+        assert!(warning.starts_with(words), "{warning}");
+        // The last trial decides.
+        for (last, ending, check) in [
+            (crowded, SearchEnd::Crowded, "other-load"),
+            (alone, SearchEnd::Refused, "client-cpu"),
+        ] {
+            let first = if last.len() == 1 { crowded } else { alone };
+            let found = searched(&[(500, first), (500, last)]);
+            assert_eq!(judged(&found), [Void, Void]);
+            assert_eq!(found.ending, ending);
+            assert!(found.why.starts_with(check), "{}", found.why);
+        }
+        // A trial that keeps the promise counts, whatever else ran.
+        let found = searched(&[(0, crowded), (500, crowded), (500, crowded)]);
+        assert_eq!(judged(&found), [Keeps, Void, Void]);
+    }
 }

@@ -151,7 +151,11 @@ impl Trials<'_> {
         }
     }
 
-    fn judged(&self, run: RunSummary) -> Result<Ended> {
+    /// The vote of a finished run.
+    ///
+    /// # Errors
+    /// Its record cannot be read.
+    pub(super) fn judged(&self, run: RunSummary) -> Result<Ended> {
         let Ask { terms, .. } = self.ask;
         let promise = &terms.promise;
         let others = promise.latencies.iter();

@@ -32,6 +32,7 @@ bare! {
         DB_SESSIONS_LOCK = "db.sessions[lock]";
         DB_SESSIONS_OPENING_TABLES = "db.sessions[opening_tables]";
         DB_SESSIONS_OTHER = "db.sessions[other]";
+        DB_SESSIONS_THREADS = "db.sessions.threads";
         DB_STATISTICS = "db.statistics";
         DB_STATUS = "db.status";
         DB_TABLE = "db.table";

@@ -51,12 +51,10 @@ fn requests_and_blocks_are_distinguished_by_version() {
     assert!(wal((18, 0)) && !wal((17, 0)));
     // An INSERT that adds 1,026 blocks to a table and its index counts 1,066 on 15.18, and 49 on
     // 18.6.
-    let new = |version| {
-        meaning("db.database.blks_read", Postgres, version)
-            .unwrap()
-            .includes(Also::NewBlocks)
-    };
-    assert!(new((15, 18)) && !new((18, 6)));
+    let new = |series, version| includes(series, Postgres, version, Also::NewBlocks);
+    let read = "db.database.blks_read";
+    assert!(new(read, (15, 18)) && !new(read, (18, 6)));
+    assert!(!new("db.database.blks_hit", (15, 18)) && !new("db.made_up", (15, 18)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod ratio;
 
 use std::collections::BTreeMap;
 
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Cause, Verdict};
 
 use crate::file::Where;
 
@@ -31,6 +31,8 @@ pub struct Figure {
     pub value: f64,
     /// Its standard error divided by its value, from within the run; `None` if unknown.
     pub error: Option<f64>,
+    /// Whose work it includes besides that of the trial, if any was found.
+    pub includes: Option<Cause>,
 }
 
 /// A finished trial.

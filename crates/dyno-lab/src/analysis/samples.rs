@@ -33,6 +33,7 @@ pub(super) fn trials(
             Figure {
                 value,
                 error: Some(0.005),
+                includes: None,
             },
         )]);
         Measured {

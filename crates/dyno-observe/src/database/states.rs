@@ -42,6 +42,10 @@ const BACKUPS: [&str; 7] = [
 /// Reads the process list.
 const SHOW: &str = "SHOW PROCESSLIST";
 
+const NEEDS_THREADS: &str = "GRANT SELECT ON performance_schema.threads TO the user of the target; \
+                             SHOW PROCESSLIST is read instead, which locks each session for a \
+                             moment and, without the right PROCESS, shows only this user's";
+
 /// The number of sessions in each state.
 pub(super) struct States {
     /// The list that this server permits; `None` once it has refused both.
@@ -141,7 +145,11 @@ impl States {
             match self.read(list, asking, recorder) {
                 Ok(()) => break,
                 Err(error) if is_lost(&error) => return Err(error),
-                Err(_) if list == List::Threads => self.list = Some(List::Processlist),
+                Err(error) if list == List::Threads => {
+                    let why = refusal(&error, NEEDS_THREADS);
+                    asking.sink.gap(names::DB_SESSIONS_THREADS, why);
+                    self.list = Some(List::Processlist);
+                }
                 Err(error) => {
                     asking.sink.gap(names::DB_SESSIONS, refusal(&error, ""));
                     self.list = None;
@@ -238,7 +246,55 @@ fn name_of(state: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dyno_core::Target;
+    use dyno_drivers::Control;
+
     use super::*;
+    use crate::Observation;
+    use crate::sink::Sink;
+
+    /// SQLite refuses both lists.
+    #[test]
+    fn each_refused_list_is_reported_once() {
+        const PATIENCE: Duration = Duration::from_secs(30);
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("refuses.db").display());
+        let connector = dyno_drivers::connector(&Target::parse(&url).unwrap()).unwrap();
+        let mut control = Control::connect(connector.as_ref(), PATIENCE).unwrap();
+        let (sender, observations) = std::sync::mpsc::sync_channel(100);
+        let sink = Sink::new(sender);
+        let mut recorder = SampleBuffer::new(sink.clone(), false);
+        let mut states = States::new();
+        states.read_threads();
+        for _ in 0..2 {
+            let mut asking = Asking {
+                control: &mut control,
+                timeout: PATIENCE,
+                sink: &sink,
+            };
+            states.sample(&mut asking, &mut recorder).unwrap();
+        }
+        let gaps = observations.try_iter().filter_map(|seen| match seen {
+            Observation::NotObserved(gap) => Some((gap.what, gap.why)),
+            _ => None,
+        });
+        let gaps: Vec<(String, String)> = gaps.collect();
+        let [(first, why), (second, _)] = &gaps[..] else {
+            panic!("{gaps:?}");
+        };
+        assert_eq!(
+            (first.as_str(), second.as_str()),
+            ("db.sessions.threads", names::DB_SESSIONS)
+        );
+        for part in [
+            "performance_schema.threads",
+            "SHOW PROCESSLIST is read instead",
+        ] {
+            assert!(why.contains(part), "{why}");
+        }
+    }
 
     #[test]
     fn statements_of_backups_are_recognised() {

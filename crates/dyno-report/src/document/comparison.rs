@@ -4,7 +4,7 @@ use dyno_core::figures::MS;
 use dyno_stats::Equivalence;
 use dyno_verdict::{Basis, Better, Comparison, Metric};
 
-use super::{Cell, PAGE, Table, Value, equivalence_word};
+use super::{Cell, PAGE, Table, Value, equivalence_word, other_work};
 use crate::number::{figure, in_time_unit, plain, time_unit};
 use crate::terminal::{EventWord, Ink};
 
@@ -42,7 +42,7 @@ pub(crate) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
             let p = metric.p_corrected.map_or_else(|| "–".to_owned(), chance);
             (Ink::Faint, p)
         })
-        .text("remark", PAGE, |metric| (Ink::Faint, metric.remark.clone()))
+        .text("remark", PAGE, remark)
         .word("", 0, direction)
         .source("");
     let (base, new) = (comparison.base.stalled_s, comparison.new.stalled_s);
@@ -54,6 +54,19 @@ pub(crate) fn metrics(comparison: &Comparison, narrow: bool) -> Table {
         table.rows.push(cells);
     }
     table
+}
+
+/// What the values of a metric include, and its remark, with their colour.
+pub(crate) fn remark(metric: &Metric) -> (Ink, String) {
+    let (side, cause) = match (metric.base_includes, metric.new_includes) {
+        (None, None) => return (Ink::Faint, metric.remark.clone()),
+        (Some(cause), None) => ("the base includes", cause),
+        (None, Some(cause)) => ("the new side includes", cause),
+        (Some(cause), Some(_)) => ("both sides include", cause),
+    };
+    let also = if metric.remark.is_empty() { "" } else { "; " };
+    let text = format!("{side} {}{also}{}", other_work(cause), metric.remark);
+    (Ink::Warning, text)
 }
 
 /// The table with a heading for each column, as pages and Markdown need it. The first columns have

@@ -28,9 +28,27 @@ pub(crate) fn costs(costs: &[Cost]) -> Table {
 
 /// What the value of a cost includes besides the work of the run.
 pub(crate) fn included(cost: &Cost) -> Option<&'static str> {
-    match cost.includes? {
-        Cause::OtherClients => Some("the work of other clients"),
-        _ => Some("work that is not the run's"),
+    cost.includes.map(other_work)
+}
+
+/// Other work, by its cause.
+pub(crate) fn other_work(cause: Cause) -> &'static str {
+    match cause {
+        Cause::OtherClients => "the work of other clients",
+        _ => "work that is not the run's",
+    }
+}
+
+/// The same in few words, for the cell of a table.
+pub(crate) fn with(cause: Cause) -> String {
+    format!("with {}", others(cause))
+}
+
+/// Whose work a figure includes besides that of its run.
+pub fn others(cause: Cause) -> &'static str {
+    match cause {
+        Cause::OtherClients => "other clients",
+        _ => "other work",
     }
 }
 

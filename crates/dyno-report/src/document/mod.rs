@@ -23,8 +23,9 @@ mod statements;
 mod table;
 
 pub(crate) use agents::agents;
-pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, times};
-pub(crate) use costs::{costs, included, shared_costs};
+pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, remark, times};
+pub use costs::others;
+pub(crate) use costs::{costs, included, other_work, shared_costs, with};
 pub use equivalence::equivalence_words;
 pub(crate) use equivalence::{equivalence_rule, equivalence_short, equivalence_word};
 pub(crate) use errors::{

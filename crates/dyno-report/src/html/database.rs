@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use dyno_core::catalogue::names;
-use dyno_core::record::Series;
+use dyno_core::record::{RunRecord, Series};
 use dyno_stats::describe;
+use dyno_verdict::counts_new_pages;
 use maud::{Markup, html};
 
 use super::blocks;
@@ -76,7 +77,7 @@ fn counters(page: &mut Page, view: &View<'_>) {
             div class="counters" id=(box_id) data-counters=(view.index)
                 data-chart-id=(view.id("picked")) {
                 (figure)
-                (families(&box_id, &moved))
+                (families(view.run, &box_id, &moved))
             }
         }
         @if !still.is_empty() {
@@ -107,7 +108,7 @@ fn add_counters(page: &mut Page, view: &View<'_>, moved: &[&Series]) {
     page.add_counters(set);
 }
 
-fn families(box_id: &str, moved: &[&Series]) -> Markup {
+fn families(run: &RunRecord, box_id: &str, moved: &[&Series]) -> Markup {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (number, series) in moved.iter().enumerate() {
         families
@@ -134,7 +135,7 @@ fn families(box_id: &str, moved: &[&Series]) -> Markup {
             @for (name, members) in &families {
                 @let rows = html! {
                     @for number in members {
-                        (row(*number, moved[*number], picked.contains(number)))
+                        (row(run, *number, moved[*number], picked.contains(number)))
                     }
                 };
                 details class="family" id={ (box_id) "-" (slug(name)) }
@@ -162,7 +163,7 @@ fn picked(moved: &[&Series]) -> Vec<usize> {
     known
 }
 
-fn row(number: usize, series: &Series, pressed: bool) -> Markup {
+fn row(run: &RunRecord, number: usize, series: &Series, pressed: bool) -> Markup {
     let name = &series.key.name;
     let measured: Vec<f64> = (series.points.iter())
         .filter(|(at_s, value)| *at_s > 0.0 && value.is_finite())
@@ -187,8 +188,17 @@ fn row(number: usize, series: &Series, pressed: bool) -> Markup {
             @for value in figures {
                 td class="n" { (Text(figures::maybe(value, &series.key.unit))) }
             }
-            td class="why" { (Text(&series.key.source)) }
+            td class="why" { (Text(source(run, series))) }
         }
+    }
+}
+
+/// Where a counter comes from, and what it includes besides what its name says.
+fn source(run: &RunRecord, series: &Series) -> String {
+    let source = &series.key.source;
+    match counts_new_pages(run, &series.key.name) {
+        true => format!("{source}; includes new pages before version 16"),
+        false => source.clone(),
     }
 }
 
@@ -284,7 +294,23 @@ fn growth(view: &View<'_>) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::family;
+    use dyno_core::catalogue::names;
+    use dyno_samples::Product;
+
+    use super::{family, source};
+
+    #[test]
+    fn a_counter_of_new_pages_says_so() {
+        let noted = |version: &str, name: &str| {
+            let mut run = dyno_samples::closed(&[1000.0; 20], Product::Postgres);
+            run.head.target.version = version.to_owned();
+            let series = run.series(name).unwrap();
+            source(&run, series).contains("includes new pages before version 16")
+        };
+        assert!(noted("15.18", names::DB_DATABASE_BLKS_READ));
+        assert!(!noted("15.18", names::DB_DATABASE_BLKS_HIT));
+        assert!(!noted("16.2", names::DB_DATABASE_BLKS_READ));
+    }
 
     #[test]
     fn families_stay_together() {

@@ -1,7 +1,8 @@
 //! The most important database counters.
 
 use dyno_core::catalogue::names;
-use dyno_core::record::Series;
+use dyno_core::record::{RunRecord, Series};
+use dyno_verdict::{counts_new_pages, without_new_pages};
 use maud::html;
 
 use super::chart::{Axis, Chart, Look, Time};
@@ -115,7 +116,7 @@ fn all(page: &mut Page, view: &View<'_>) {
     hits(page, view);
     for glance in &GLANCES {
         let found = glance.lines.iter().filter_map(|(names, legend)| {
-            let series = names.iter().find_map(|name| known(view, name))?;
+            let series = names.iter().find_map(|name| known(view.run, name))?;
             Some((series, *legend))
         });
         let found: Vec<(&Series, &str)> = found.collect();
@@ -138,45 +139,75 @@ fn all(page: &mut Page, view: &View<'_>) {
     }
 }
 
-fn known<'a>(view: &View<'a>, name: &str) -> Option<&'a Series> {
-    view.run
-        .series(name)
-        .filter(|series| !series.points.is_empty())
+fn known<'a>(run: &'a RunRecord, name: &str) -> Option<&'a Series> {
+    run.series(name).filter(|series| !series.points.is_empty())
 }
 
 /// The share of reads served from memory.
 fn hits(page: &mut Page, view: &View<'_>) {
-    let pair = READS.iter().find_map(|(asked, missed)| {
-        Some((
-            known(view, asked)?,
-            view.run.series(missed),
-            *asked,
-            *missed,
-        ))
-    });
-    let Some((asked, missed, asked_name, missed_name)) = pair else {
+    let Some(hits) = Hits::of(view.run) else {
         return;
     };
-    // PostgreSQL counts hits and misses, InnoDB all and misses.
-    let apart = asked_name.ends_with("_hit");
-    // A counter that never moved has no series: there were no misses.
-    let zero = || view.run.fact(names::OBSERVER_ALWAYS_ZERO);
-    let none = missed.is_none() && zero().is_some_and(|names| names.contains(missed_name));
-    if missed.is_none() && !none {
-        return;
-    }
-    let ratio = ratio(asked, missed, apart);
     let glance = Glance {
         id: "hit-ratio",
         title: "Buffer pool hit ratio",
-        about: "Share of page reads served from memory.",
+        about: hits.about,
         lines: &[],
     };
-    let source = format!("{missed_name} against {asked_name}");
     let mut axis = Axis::new("", "percent");
     axis.max = Some(100.0);
-    draw(page, view, &glance, axis, &[(ratio, "hits")], &source);
+    draw(
+        page,
+        view,
+        &glance,
+        axis,
+        &[(hits.percent, "hits")],
+        &hits.source,
+    );
 }
+
+struct Hits {
+    /// In percent, by time.
+    percent: Vec<(f64, f64)>,
+    about: &'static str,
+    source: String,
+}
+
+impl Hits {
+    /// `None` if the server counts no reads, or if the misses are unknown.
+    fn of(run: &RunRecord) -> Option<Self> {
+        let (asked, missed_name) = READS
+            .iter()
+            .find_map(|(asked, missed)| Some((known(run, asked)?, *missed)))?;
+        let asked_name = asked.key.name.as_str();
+        let corrected = without_new_pages(run).filter(|read| read.key.name == missed_name);
+        let missed = corrected.as_ref().or_else(|| run.series(missed_name));
+        // A counter that never moved has no series: there were no misses.
+        let zero = || run.fact(names::OBSERVER_ALWAYS_ZERO);
+        if missed.is_none() && !zero().is_some_and(|names| names.contains(missed_name)) {
+            return None;
+        }
+        let includes = missed.is_some() && counts_new_pages(run, missed_name);
+        let (about, without) = match (includes, corrected.is_some()) {
+            (true, false) => (
+                "Share of page reads served from memory. Misses include new pages before version \
+                 16.",
+                "",
+            ),
+            (true, true) => (SHARE, " without new pages"),
+            (false, _) => (SHARE, ""),
+        };
+        // PostgreSQL counts hits and misses, InnoDB all and misses.
+        let apart = asked_name.ends_with("_hit");
+        Some(Self {
+            percent: ratio(asked, missed, apart),
+            about,
+            source: format!("{missed_name}{without} against {asked_name}"),
+        })
+    }
+}
+
+const SHARE: &str = "Share of page reads served from memory.";
 
 /// Hits in percent at each sample with reads.
 fn ratio(asked: &Series, missed: Option<&Series>, apart: bool) -> Vec<(f64, f64)> {
@@ -241,7 +272,7 @@ fn draw(
 #[cfg(test)]
 mod tests {
     use dyno_core::record::SeriesKind;
-    use dyno_samples::values;
+    use dyno_samples::{Product, values};
 
     use super::*;
 
@@ -260,5 +291,49 @@ mod tests {
         let apart = ratio(&asked, Some(&missed), true);
         assert!((apart[0].1 - 100.0 * 100.0 / 110.0).abs() < 1e-9);
         assert_eq!(ratio(&asked, None, false)[0], (1.0, 100.0));
+    }
+
+    /// Each second 100 pages are found and 100 counted as read, of which 80 are new.
+    fn growing(version: &str, size: bool) -> RunRecord {
+        let mut run = dyno_samples::closed(&[1000.0; 20], Product::Postgres);
+        run.series.retain(|one| !one.key.name.starts_with("db."));
+        run.head.target.version = version.to_owned();
+        let all = |of: fn(f64) -> f64| -> Vec<(f64, f64)> {
+            (0..=20)
+                .map(|at| (f64::from(at), of(f64::from(at))))
+                .collect()
+        };
+        for name in [names::DB_DATABASE_BLKS_HIT, names::DB_DATABASE_BLKS_READ] {
+            let counted = all(|_| 100.0);
+            let counted = values::series(name, "count/s", SeriesKind::Rate, &counted);
+            run.series.push(counted);
+        }
+        if size {
+            let sizes = all(|at| 1e7 + 80.0 * 8192.0 * at);
+            let name = names::DB_DATABASE_SIZE;
+            let sizes = values::series(name, "bytes", SeriesKind::Gauge, &sizes);
+            run.series.push(sizes);
+        }
+        run
+    }
+
+    #[test]
+    fn new_pages_are_not_misses() {
+        let hits = |version, size| Hits::of(&growing(version, size)).unwrap();
+        let corrected = hits("15.18 (Debian)", true);
+        let (_, percent) = corrected.percent[10];
+        assert!((percent - 100.0 * 100.0 / 120.0).abs() < 0.1, "{percent}");
+        assert!(corrected.source.contains("blks_read without new pages"));
+        assert_eq!(corrected.about, SHARE);
+        let unknown = hits("15.18 (Debian)", false);
+        assert_eq!(unknown.percent[10].1, 50.0);
+        assert!(
+            unknown
+                .about
+                .ends_with("include new pages before version 16.")
+        );
+        let later = hits("16.2", true);
+        assert_eq!((later.percent[10].1, later.about), (50.0, SHARE));
+        assert!(!later.source.contains("new pages"), "{}", later.source);
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn hostile(text: &str) -> Several {
         stalled_s: None,
         verdict: None,
         thin: false,
+        includes: None,
     };
     all.pivot = Some(Pivot {
         figure: text.into(),

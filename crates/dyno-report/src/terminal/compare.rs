@@ -323,24 +323,18 @@ pub(crate) fn rank(what: &str) -> (usize, usize) {
 
 /// Remarks, each with the metrics that it is about.
 fn remarks(metrics: &[Metric], page: &mut Page) {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    let shown = metrics.iter().filter(|metric| is_there(metric));
-    for metric in shown.filter(|metric| !metric.remark.is_empty()) {
-        match groups
-            .iter_mut()
-            .find(|(remark, _)| *remark == metric.remark)
-        {
+    let mut groups: Vec<((Ink, String), Vec<&str>)> = Vec::new();
+    for metric in metrics.iter().filter(|metric| is_there(metric)) {
+        let remark = document::remark(metric);
+        match groups.iter_mut().find(|(known, _)| *known == remark) {
+            _ if remark.1.is_empty() => {}
             Some((_, names)) => names.push(&metric.name),
-            None => groups.push((&metric.remark, vec![&metric.name])),
+            None => groups.push((remark, vec![&metric.name])),
         }
     }
     let mut label = "remarks";
-    for (remark, names) in groups {
-        page.row(
-            label,
-            Ink::Faint,
-            &format!("{}: {remark}", names.join("; ")),
-        );
+    for ((ink, remark), names) in groups {
+        page.row(label, ink, &format!("{}: {remark}", names.join("; ")));
         label = "";
     }
 }

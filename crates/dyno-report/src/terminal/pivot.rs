@@ -63,6 +63,8 @@ pub(super) fn texts(table: &Pivot) -> Vec<Texts> {
             .value
             .map_or_else(|| "–".to_owned(), |value| number(value, &table.unit));
         let mut lines = vec![(ink, format!("{value} {mark}"))];
+        let shared = cell.includes.map(document::with);
+        lines.extend(shared.map(|text| (Ink::Warning, text)));
         lines.extend(ratio(cell).map(|text| (Ink::Faint, text)));
         let test = cell.equivalence.as_ref();
         lines.extend(test.map(|test| (Ink::Plain, document::equivalence_short(test))));
@@ -208,11 +210,20 @@ pub(super) fn legend(table: &Pivot) -> String {
     let rule = tests.next().map_or_else(String::new, |test| {
         format!(" {}", document::equivalence_rule(test.margin))
     });
-    format!("{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}{rule}")
+    let shared = table.cells.iter().find_map(|cell| cell.includes);
+    let shared = shared.map_or_else(String::new, |cause| {
+        let (with, work) = (document::with(cause), document::other_work(cause));
+        format!(" Figures marked '{with}' include {work}.")
+    });
+    format!(
+        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}{rule}{shared}"
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::finding::Cause;
+
     use super::*;
     use dyno_stats::{Bounds, Margin, Tested};
     use dyno_verdict::{Amount, EquivalenceTest};
@@ -234,6 +245,7 @@ mod tests {
                 Verdict::Valid
             }),
             thin: false,
+            includes: None,
         }
     }
 
@@ -266,6 +278,26 @@ mod tests {
         one.cells = vec![cell(0, 0, 12.5, None), cell(1, 0, 10.0, Some(0.8))];
         one.unit = "ms".to_owned();
         insta::assert_snapshot!("one", pivot(&one, &Look::default()));
+    }
+
+    #[test]
+    fn figures_with_the_work_of_other_clients_are_marked() {
+        let mut of = table();
+        let texts = |of: &Pivot| {
+            let terminal = pivot(of, &Look::default()).replace('\n', " ");
+            [terminal, crate::markdown::pivot(of)]
+        };
+        for text in texts(&of) {
+            assert!(!text.contains("other clients"), "{text}");
+        }
+        of.cells[1].includes = Some(Cause::OtherClients);
+        for text in texts(&of) {
+            assert_eq!(text.matches("with other clients").count(), 2, "{text}");
+            assert!(
+                text.contains("include the work of other clients."),
+                "{text}"
+            );
+        }
     }
 
     #[test]

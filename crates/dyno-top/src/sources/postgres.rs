@@ -5,10 +5,11 @@ mod io;
 mod statements;
 mod tables;
 
-use dyno_core::counters::{Counts, Server, meaning};
+use dyno_core::catalogue::names;
+use dyno_core::counters::{Also, Counts, Server, includes, meaning};
 
 use super::server::{Asking, one};
-use crate::profile::{Ask, Figure, Latencies, Profile, Screen, Table, Values};
+use crate::profile::{Ask, Figure, Latencies, Profile, Remark, Screen, Table, Values};
 use crate::source::Trouble;
 use clients::{CONNECTIONS, REPLICATION};
 use io::IO;
@@ -55,6 +56,10 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
         Some(_) => Err("pg_stat_io counts blocks before PostgreSQL 18".to_owned()),
         None => since(16, "pg_stat_io"),
     };
+    let has_new_pages = version > 0 && {
+        let read = names::DB_DATABASE_BLKS_READ;
+        includes(read, Server::Postgres, (major, 0), Also::NewBlocks)
+    };
     let mut notes = Vec::new();
     let monitors = one(
         asking,
@@ -81,10 +86,30 @@ pub(crate) fn profile(asking: Asking<'_>, title: String) -> Result<Profile, Trou
             ("pg_shmem_allocations", since(13, "pg_shmem_allocations")),
         ],
         schema: schema.unwrap_or_default(),
-        remarks: &[],
+        remarks: if has_new_pages { NEW_PAGES } else { &[] },
         notes,
     })
 }
+
+/// The views of tables and indexes count as `pg_stat_database` does; since version 12,
+/// `pg_stat_statements` counts new pages as written.
+const NEW_PAGES: &[Remark] = &[
+    Remark {
+        screen: OVERVIEW.title,
+        figure: BLOCKS_READ,
+        words: "buffer hits count new pages as misses before version 16",
+    },
+    Remark {
+        screen: TABLES.title,
+        figure: BLOCKS_READ,
+        words: "blocks read/s includes new pages before version 16",
+    },
+    Remark {
+        screen: IO.title,
+        figure: BLOCKS_READ,
+        words: "blocks read/s includes new pages before version 16; hits count them as misses",
+    },
+];
 
 const VALUES: &[Values] = &[
     Values::columns(Ask::plain(
@@ -138,6 +163,7 @@ const WAITING: Figure = Figure::count("waiting", "waiting");
 const LOCKED: Figure = Figure::count("for locks", "locked");
 const CONNECTED: Figure = Figure::count("connected", "connected");
 const HITS: Figure = Figure::hits("buffer hits", "blks_read", "blks");
+const BLOCKS_READ: Figure = Figure::rate("blocks read/s", "blks_read");
 const WAL: Figure = Figure::byte_rate("WAL/s", "wal_bytes");
 const IDLE: Figure = Figure::count("idle in tx", "idle_in_transaction");
 const OLDEST: Figure = Figure::time("oldest tx", "oldest_transaction", 1.0);

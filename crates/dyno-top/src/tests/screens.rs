@@ -214,6 +214,26 @@ fn shows_galera_where_it_is_on_and_groups_of_mysql() {
 }
 
 #[test]
+fn new_pages_are_named_where_postgresql_counts_them_as_read() {
+    let (rounds, _) = postgres();
+    for (version, named) in [("150014", true), ("160002", false), ("180000", false)] {
+        let known = [
+            ("server_version_num", version),
+            ("pg_stat_statements", "public"),
+            ("pg_has_role", "t"),
+        ];
+        let mut asking = opening(&known);
+        let profile = sources::postgres_profile(&mut asking, String::new()).unwrap();
+        for screen in ["Overview", "Tables", "I/O, memory"] {
+            let index = profile.screens.iter().position(|one| one.title == screen);
+            let state = state(&rounds, profile.clone(), index.unwrap(), SECONDS);
+            let seen = drawn(&state, 80, 24).contains("new pages");
+            assert_eq!(seen, named, "{screen} of {version}");
+        }
+    }
+}
+
+#[test]
 fn no_literal_of_a_statement_is_seen() {
     let recorded = include_str!("recorded/proxysql.txt");
     assert!(recorded.contains("4111"), "the recording has none");

@@ -5,7 +5,7 @@ mod host;
 mod latencies;
 
 use dyno_core::interval::Counters;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Cost, RunRecord};
 use dyno_core::unknown::{self, Of};
 
 use crate::compare::equivalence::{amount, test};
@@ -57,8 +57,23 @@ pub(super) fn metrics(
         .into_iter()
         .map(|row| compared(row, (basis, amount), options))
         .collect();
+    mark(&mut metrics, base, new);
     decide(&mut metrics, options);
     metrics
+}
+
+/// Marks the costs that include other work than that of the runs.
+fn mark(metrics: &mut [Metric], base: &[View], new: &[View]) {
+    let marked = |views: &[View]| -> Vec<Cost> {
+        let all = views.iter().flat_map(|view| costs(view.run));
+        all.filter(|cost| cost.includes.is_some()).collect()
+    };
+    let (base, new) = (marked(base), marked(new));
+    let find = |all: &[Cost], name: &str| all.iter().find(|cost| cost.name == name)?.includes;
+    for metric in metrics {
+        metric.base_includes = find(&base, &metric.name).filter(|_| metric.base.is_some());
+        metric.new_includes = find(&new, &metric.name).filter(|_| metric.new.is_some());
+    }
 }
 
 /// Whether all runs of a side have a counter, which an imported log may lack.
@@ -381,6 +396,8 @@ fn compared(row: Row, (basis, amount): (Basis, Amount), options: &CompareOptions
         significant: false,
         equivalence,
         remark,
+        base_includes: None,
+        new_includes: None,
     }
 }
 
@@ -436,6 +453,8 @@ mod tests {
             significant: false,
             equivalence: None,
             remark: String::new(),
+            base_includes: None,
+            new_includes: None,
         };
         let mut metrics = [
             metric(1e-6, (1.05, 1.15)),

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use dyno_conduct::lab::figures::{self, Done};
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{Cause, Outcome};
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Cell, Role};
-use dyno_report::latency;
+use dyno_report::{latency, others};
 use dyno_results::{Step, StoredExperiment, TrialState};
 
 use crate::console;
@@ -119,6 +119,28 @@ pub(super) fn why(done: &[Done]) -> Option<String> {
     })
 }
 
+/// The number of trials with costs that include other work, and their runs.
+pub(super) fn shared(done: &[Done]) -> Option<String> {
+    let cause = |one: &Done| {
+        let mut figures = one.measured.steps.values().flat_map(BTreeMap::values);
+        figures.find_map(|figure| figure.includes)
+    };
+    let found: Vec<(&Done, Cause)> = (done.iter())
+        .filter_map(|one| Some((one, cause(one)?)))
+        .collect();
+    let (_, first) = found.first()?;
+    let runs = found.iter().flat_map(|(one, _)| &one.measured.runs);
+    let runs: Vec<String> = runs.map(i64::to_string).collect();
+    let plural = if runs.len() == 1 { "run" } else { "runs" };
+    Some(format!(
+        "costs of the server in {} of {} trials include {}: {plural} {}",
+        found.len(),
+        done.len(),
+        others(*first),
+        runs.join(", ")
+    ))
+}
+
 /// The best cell, and the result of its repetition.
 pub(super) fn best_again(
     experiment: &Experiment,
@@ -165,4 +187,42 @@ pub(super) fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
             done.len()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_lab::{Figure, Figures, Measured};
+
+    use super::*;
+
+    #[test]
+    fn trials_with_the_work_of_other_clients_are_named() {
+        let done = |run: i64, includes: Option<Cause>| Done {
+            position: 0,
+            measured: Measured {
+                runs: vec![run],
+                steps: BTreeMap::from([(
+                    String::new(),
+                    Figures::from([(
+                        "server_cpu".to_owned(),
+                        Figure {
+                            value: 1.0,
+                            error: None,
+                            includes,
+                        },
+                    )]),
+                )]),
+                ..Measured::default()
+            },
+            runs: Vec::new(),
+            captured: None,
+        };
+        let clients = Some(Cause::OtherClients);
+        let all = [done(3, None), done(4, clients), done(5, clients)];
+        assert_eq!(
+            shared(&all).unwrap(),
+            "costs of the server in 2 of 3 trials include other clients: runs 4, 5"
+        );
+        assert_eq!(shared(&all[..1]), None);
+    }
 }

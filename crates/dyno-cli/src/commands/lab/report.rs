@@ -18,7 +18,7 @@ use dyno_stats::Margin;
 use serde_json::{Value, json};
 
 use super::answer::{answer, effect};
-use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, unseen, why};
+use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, shared, unseen, why};
 use super::tables::{self, LabTable};
 use super::{file_name, plans, plots, status};
 use crate::commands::report::compared;
@@ -147,7 +147,7 @@ impl<'a> LabResult<'a> {
                 .collect(),
             margin,
             again: None,
-            notes: Vec::new(),
+            notes: shared(&done).into_iter().collect(),
             why: why(&done),
             answer,
             found: effects,
@@ -253,13 +253,13 @@ impl<'a> LabResult<'a> {
         let trials = self.done.iter().map(|done| {
             let row = &self.stored.trials[done.position];
             let steps = done.measured.steps.iter().map(|(step, figures)| {
-                let values = figures
-                    .iter()
-                    .map(|(name, figure)| (name.clone(), figure.value));
-                (
-                    step.clone(),
-                    values.collect::<std::collections::BTreeMap<_, _>>(),
-                )
+                let values = figures.iter().map(|(name, figure)| (name, figure.value));
+                (step, values.collect::<BTreeMap<_, _>>())
+            });
+            let includes = done.measured.steps.iter().map(|(step, figures)| {
+                let marked = figures.iter();
+                let marked = marked.filter_map(|(name, figure)| Some((name, figure.includes?)));
+                (step, marked.collect::<BTreeMap<_, _>>())
             });
             json!({
                 "identity": row.identity,
@@ -268,7 +268,8 @@ impl<'a> LabResult<'a> {
                 "role": row.role,
                 "runs": done.measured.runs,
                 "verdict": done.measured.verdict,
-                "figures": steps.collect::<std::collections::BTreeMap<_, _>>(),
+                "figures": steps.collect::<BTreeMap<_, _>>(),
+                "includes": includes.collect::<BTreeMap<_, _>>(),
             })
         });
         let effects = self.found.iter().map(|found| effect(found, self.margin));

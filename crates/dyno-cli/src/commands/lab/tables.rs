@@ -9,6 +9,7 @@ mod phases;
 mod pivots;
 mod scaling;
 mod searched;
+mod shared;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ pub(super) use self::effects::effects;
 pub(super) use self::pivots::as_sheet;
 use self::pivots::head;
 use self::scaling::scaling;
+use self::shared::{included, mark};
 use crate::commands::pivot::{base_name, metric};
 
 /// A table for output.
@@ -207,12 +209,15 @@ fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str
     let cells = by_cell(experiment, done, &factors);
     let base = cells.iter().find(|(levels, _)| is_base(levels));
     let base = base.and_then(|(_, trials)| mean(trials, figure));
+    let mut marks = Vec::new();
     for (mut row, trials) in cells {
         let own = mean(&trials, figure);
         row.push(trials.len().to_string());
         row.extend([own, own.zip(base).map(|(own, base)| own / base)].map(shown));
         made.rows.push(row);
+        marks.push(included(&trials, &[figure]));
     }
+    mark(&mut made, &marks);
     made
 }
 
@@ -417,10 +422,13 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
         &factors,
         &names,
     );
+    let mut marks = Vec::new();
     for (mut row, trials) in by_cell(experiment, done, &factors) {
         row.extend(there.iter().map(|(_, figure)| shown(mean(&trials, figure))));
         made.rows.push(row);
+        marks.push(included(&trials, &figures.map(|(_, figure)| figure)));
     }
+    mark(&mut made, &marks);
     made
 }
 

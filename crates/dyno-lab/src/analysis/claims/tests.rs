@@ -135,7 +135,12 @@ fn stalls_are_counted_in_the_named_cells() {
                 0.0
             };
             let figures = trial.steps.get_mut("").unwrap();
-            figures.insert("stalled_s".to_owned(), Figure { value, error: None });
+            let stalled = Figure {
+                value,
+                error: None,
+                includes: None,
+            };
+            figures.insert("stalled_s".to_owned(), stalled);
         }
         experiment.judge(&all).remove(0).judgement
     };
@@ -237,6 +242,7 @@ fn the_rate_of_an_open_loop_decides_no_claim() {
                 let offered = Figure {
                     value: 1_000.0,
                     error: None,
+                    includes: None,
                 };
                 figures.insert("offered".to_owned(), offered);
             }

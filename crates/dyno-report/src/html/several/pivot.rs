@@ -11,7 +11,7 @@ use super::super::page::Page;
 use super::super::run::View;
 use super::side::bin_word;
 use super::{links, stalled, swatch, verdict_chip};
-use crate::document::times;
+use crate::document::{times, with};
 use crate::number;
 
 /// Writes the section.
@@ -83,6 +83,9 @@ fn cell(table: &Pivot, at: usize, views: &[View<'_>]) -> Markup {
     let variation = described.and_then(|d| d.cv);
     html! {
         p class="figure" { (Text(figures::maybe(cell.value, "count"))) small { "/s" } }
+        @if let Some(cause) = cell.includes {
+            p class="source" { (with(cause)) }
+        }
         @if let Some(text) = ratio(cell) {
             p class="ratio-of" { (Text(text)) }
         }

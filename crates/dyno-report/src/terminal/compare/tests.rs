@@ -1,3 +1,4 @@
+use dyno_core::finding::Cause;
 use dyno_samples::full::minute;
 use dyno_samples::values;
 use dyno_stats::{Bounds, Margin, Tested};
@@ -49,6 +50,44 @@ fn narrow_and_wide() {
             assert!(width <= columns.max(80), "{columns}: {line}");
         }
     }
+}
+
+#[test]
+fn costs_with_the_work_of_other_clients_say_so() {
+    let mut comparison = compared(&["sync_binlog"], 0);
+    let before = shown(&comparison, false, 200);
+    assert!(!before.contains("other clients"), "{before}");
+    for metric in &mut comparison.metrics {
+        let new = match metric.name.as_str() {
+            "server CPU" => None,
+            "written by the server" => Some(Cause::OtherClients),
+            _ => continue,
+        };
+        metric.base_includes = Some(Cause::OtherClients);
+        metric.new_includes = new;
+        (metric.base, metric.new) = (Some(1.0), Some(2.0));
+        metric.remark = "too few".to_owned();
+    }
+    let text = shown(&comparison, false, 200);
+    let printed = crate::markdown::comparison(&comparison, false);
+    for part in [
+        "server CPU: the base includes the work of other clients; too few",
+        "written by the server: both sides include the work of other clients; too few",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let json = serde_json::to_value(&comparison).unwrap();
+    let metrics = json["metrics"].as_array().unwrap();
+    let marked = |field: &str| -> Vec<&str> {
+        let all = metrics.iter().filter(|metric| metric.get(field).is_some());
+        all.filter_map(|metric| metric["name"].as_str()).collect()
+    };
+    assert_eq!(
+        marked("base_includes"),
+        ["server CPU", "written by the server"]
+    );
+    assert_eq!(marked("new_includes"), ["written by the server"]);
 }
 
 #[test]

@@ -204,6 +204,7 @@ fn a_table_of_factors_has_a_column_for_each_level() {
         stalled_s: None,
         verdict: None,
         thin: false,
+        includes: None,
     };
     let mut of = Pivot {
         figure: "rate".to_owned(),

@@ -1,6 +1,6 @@
 //! I/O and memory.
 
-use super::{HITS, WAL};
+use super::{BLOCKS_READ, HITS, WAL};
 use crate::profile::{Ask, Figure, Screen, Table};
 
 pub(super) const IO: Screen = Screen {
@@ -8,7 +8,7 @@ pub(super) const IO: Screen = Screen {
     figures: &[
         Figure::bytes("buffers", "shared_buffers"),
         HITS,
-        Figure::rate("blocks read/s", "blks_read"),
+        BLOCKS_READ,
         Figure::rate("by bgwriter/s", "buffers_clean"),
         Figure::rate("by checkp./s", "buffers_checkpoint|buffers_written"),
         Figure::rate("by backends/s", "buffers_backend"),

@@ -3,6 +3,7 @@
 use dyno_conduct::lab::figures::Done;
 use dyno_lab::file::Experiment;
 
+use super::shared::mark;
 use super::{LabTable, by_cell, factors_but, head, sheet, shown};
 
 /// A figure of each phase of each cell, and its ratio to the baseline's.
@@ -42,6 +43,11 @@ pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> L
         })
         .copied()
         .collect();
+    let includes = |trials: &[&Done], step: &str| {
+        let mut own = trials.iter().filter(|done| done.measured.is_usable());
+        own.find_map(|done| done.measured.steps.get(step)?.get(figure)?.includes)
+    };
+    let mut marks = Vec::new();
     for (levels, trials) in by_cell(experiment, done, &factors) {
         for step in &steps {
             let (own, base) = (of(&trials, step), of(&base, step));
@@ -50,7 +56,9 @@ pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> L
             row.push((*step).clone());
             row.extend([own, ratio].map(shown));
             made.rows.push(row);
+            marks.push(includes(&trials, step));
         }
     }
+    mark(&mut made, &marks);
     LabTable::Sheet(made)
 }

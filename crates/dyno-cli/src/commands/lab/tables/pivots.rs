@@ -1,9 +1,11 @@
 //! Tables of cells for pages and files, and the headings of figures.
 
+use dyno_core::finding::Cause;
 use dyno_core::units::human_number;
 use dyno_report::sheet::Sheet;
 use dyno_report::{Pivot, equivalence_words};
 
+use super::shared::mark;
 use crate::commands::pivot::levels;
 
 /// The table as text, cell by cell.
@@ -51,12 +53,15 @@ pub(in crate::commands::lab) fn as_sheet(table: &Pivot) -> Sheet {
     } else {
         format!(", {}", table.unit)
     };
-    Sheet {
+    let mut made = Sheet {
         title: format!("{}{unit}; ratios to {}", table.figure, table.base),
         about: table.pooled.clone().unwrap_or_default(),
         columns,
         rows: rows.collect(),
-    }
+    };
+    let marks: Vec<Option<Cause>> = table.cells.iter().map(|cell| cell.includes).collect();
+    mark(&mut made, &marks);
+    made
 }
 
 /// The heading of a column of a figure: latencies have short names, and are in milliseconds.
@@ -72,6 +77,8 @@ pub(super) fn head(figure: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use dyno_verdict::Cell;
+
     use super::*;
 
     #[test]
@@ -101,5 +108,36 @@ mod tests {
             .map(|own| own.0)
             .collect();
         assert_eq!(names[..2], ["memory", "p99 latency, ms"]);
+    }
+
+    #[test]
+    fn cells_with_the_work_of_other_clients_are_marked() {
+        let cell = |row: usize, includes: Option<Cause>| Cell {
+            row,
+            column: 0,
+            runs: vec![1],
+            value: Some(1.0),
+            ratio: None,
+            low: None,
+            high: None,
+            stalled_s: None,
+            verdict: None,
+            thin: false,
+            includes,
+        };
+        let table = Pivot {
+            figure: "server CPU".to_owned(),
+            unit: "us per event".to_owned(),
+            rows: ("memory".to_owned(), vec!["5G".to_owned(), "9G".to_owned()]),
+            columns: None,
+            base: "memory=5G".to_owned(),
+            cells: vec![cell(0, None), cell(1, Some(Cause::OtherClients))],
+            runs: Vec::new(),
+            pooled: None,
+        };
+        let made = as_sheet(&table);
+        assert_eq!(made.columns.last().unwrap().0, "includes");
+        let last = made.rows.iter().map(|row| row.last().unwrap().as_str());
+        assert_eq!(last.collect::<Vec<_>>(), ["", "other clients"]);
     }
 }

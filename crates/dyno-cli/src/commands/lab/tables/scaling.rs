@@ -1,9 +1,11 @@
 //! The table of an experiment's scaling, and the law that it follows.
 
 use dyno_conduct::lab::figures::Done;
+use dyno_core::finding::Cause;
 use dyno_lab::file::{Experiment, Factor, Level, OneOrMany, Table};
 use dyno_lab::{Law, law};
 
+use super::shared::{included, mark};
 use super::{LabTable, by_cell, factors_but, head, mean, sheet, shown};
 
 /// Speed-up and efficiency along a factor.
@@ -35,9 +37,10 @@ pub(super) fn scaling(
         &factors,
         &[over, &head(figure), "speed-up", "efficiency"],
     );
-    let mut laws = Vec::new();
+    let (mut laws, mut marks) = (Vec::new(), Vec::new());
     for (row, trials) in by_cell(experiment, done, &factors) {
         let points = rows(factor, &row, &trials, figure, &mut made.rows);
+        marks.extend(includes(factor, &trials, figure));
         let name: Vec<String> = factors
             .iter()
             .zip(&row)
@@ -46,6 +49,7 @@ pub(super) fn scaling(
         let found = law(factor, &points);
         laws.extend(found.map(|law| sentence(&law, &name.join(", "), over)));
     }
+    mark(&mut made, &marks);
     for law in laws {
         made.about += &format!(" {law}");
     }
@@ -90,6 +94,18 @@ fn rows(
         rows.push(row);
     }
     points
+}
+
+/// Whose work the figure includes at each level of a cell.
+fn includes(factor: &Factor, trials: &[&Done], figure: &str) -> Vec<Option<Cause>> {
+    let over = factor.name.get_ref();
+    let at = |level: &str| {
+        let own = |done: &&&Done| done.measured.levels.get(over).map(String::as_str) == Some(level);
+        let own: Vec<&Done> = trials.iter().filter(own).copied().collect();
+        included(&own, &[figure])
+    };
+    let levels = factor.levels.get_ref().iter();
+    levels.map(|level| at(level.get_ref().name())).collect()
 }
 
 /// A sentence with the law of a cell.
