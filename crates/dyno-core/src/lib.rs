@@ -58,6 +58,7 @@ pub mod rand;
 pub mod record;
 pub mod redact;
 pub mod reported;
+pub mod scheduling;
 pub mod secret;
 pub mod session;
 pub mod settings;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use dyno_core::clock::Nanos;
 use dyno_core::clock::simulated::{self, Member};
 use dyno_core::plan::Portion;
+use dyno_core::scheduling;
 use dyno_core::session::{Entry, Program};
 
 use crate::calendar::nanos;
@@ -316,6 +317,7 @@ where
         let ended = messages.clone();
         let work = || {
             own_descriptors(&parts);
+            scheduling::usual_slices();
             parts.mailbox.cpu.begin();
             gate.pass();
             let program = factory(index)?;

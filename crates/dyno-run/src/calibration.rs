@@ -14,6 +14,7 @@ use dyno_core::Target;
 use dyno_core::clock::wall_time;
 use dyno_core::db::Family;
 use dyno_core::plan::{Drive, OptionValue};
+use dyno_core::scheduling;
 use dyno_core::target::Endpoint;
 use dyno_core::text::hex;
 use dyno_load::{RunOutcome, StopSignal};
@@ -180,7 +181,10 @@ impl NullServer {
         let (stop, stopped) = UnixStream::pair().context("cannot start the null server")?;
         std::thread::Builder::new()
             .name("null-server".to_owned())
-            .spawn(move || dyno_null::serve(listeners, speaks, Some(OwnedFd::from(stopped))))
+            .spawn(move || {
+                scheduling::usual_slices();
+                dyno_null::serve(listeners, speaks, Some(OwnedFd::from(stopped)))
+            })
             .context("cannot start the null server's thread")?;
         Ok(Self {
             folder,

@@ -2,6 +2,7 @@
 
 use dyno_analysis::summarize;
 use dyno_core::plan::Compared;
+use dyno_core::scheduling;
 use dyno_core::summary::{IntervalSummary, RunEnd, RunSummary};
 use dyno_load::{Progress, RunOutcome};
 
@@ -44,6 +45,8 @@ pub type Load<'a> = dyn FnMut(&Ready, &mut dyn FnMut(Progress<'_>)) -> Result<Lo
 /// # Errors
 /// Anything that prevents a result.
 pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result<Measured> {
+    // It merges, and its threads observe and record.
+    scheduling::yield_quickly();
     if ready.gate.is_some() {
         return measure_part(ready, request, sinks);
     }
