@@ -130,10 +130,10 @@ fn requests_that_make_no_duet_are_refused_before_the_load() {
     let script = sleeping(&lab, "sleeping.lua", "2");
     for (line, why) in [
         ("duet".to_owned(), "needs two sides"),
-        (format!("duet {script} {script}"), "targets that exist"),
+        (format!("duet {script} {script}"), "needs existing targets"),
         (
             format!("duet {script} {script} --target sqlite:n.db --events 5"),
-            "--events is not for dyno duet: --precision or --at-most ends a duet",
+            "--events does not apply to dyno duet: use --at-most or --precision",
         ),
         (
             format!("duet {script} {script} --target sqlite:n.db --rate 10/s"),
