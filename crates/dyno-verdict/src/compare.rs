@@ -240,10 +240,10 @@ pub struct Metric {
     pub equivalence: Option<EquivalenceTest>,
     /// Why something is missing, or how to read the value; may be empty.
     pub remark: String,
-    /// Whose other work the base's value includes, if any was found.
+    /// The other work that the base's value includes, if any was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_includes: Option<Cause>,
-    /// Whose other work the new side's value includes, if any was found.
+    /// The other work that the new side's value includes, if any was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_includes: Option<Cause>,
 }

@@ -57,7 +57,7 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
     assert!(number(&figure(&found, "p50")["ratio"]) > 1.1);
     assert!(number(&found["slice_ms"]) >= 10.0 * number(&found["cut_ms"]));
     assert!(number(&found["blocks"]) >= 10.0 && found["end"] == "time_up");
-    // Both sides are runs of their own, which say that they waited for each other.
+    // Both sides are recorded as runs, which say that they waited for each other.
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         let run = &found["sides"][side]["run"]["id"];
         let facts = lab.dyno(&format!("show {run} --facts")).success();

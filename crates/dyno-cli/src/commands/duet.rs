@@ -126,7 +126,9 @@ fn help_text() -> String {
 /// Rejects options of `dyno run` that do not apply to duets.
 fn refuse(parsed: &Parsed) -> Result<()> {
     match NOT_OF_DUETS.iter().find(|(name, _)| parsed.has(name)) {
-        Some((name, why)) => Err(usage(format!("--{name} does not apply to dyno duet: {why}"))),
+        Some((name, why)) => Err(usage(format!(
+            "--{name} does not apply to dyno duet: {why}"
+        ))),
         None => Ok(()),
     }
 }
