@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How precisely a duet knows the ratio of two servers, against two runs in sequence.
+"""Compare the precision of a duet with that of two runs in sequence.
 
     bench/scripts/duet.py DYNO URL_A URL_B [ROUNDS [SECONDS]]
 

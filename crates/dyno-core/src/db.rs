@@ -223,7 +223,7 @@ pub struct Outcome {
     pub bytes_out: u64,
     /// Bytes received for it.
     pub bytes_in: u64,
-    /// Transactions that it ended; only PostgreSQL tells.
+    /// Transactions that it ended; only PostgreSQL reports them.
     pub transactions: EndedTransactions,
     /// Another result of the same request follows; see [`Connection::next_result`].
     pub more: bool,

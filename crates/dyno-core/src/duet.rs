@@ -38,7 +38,7 @@ pub enum DuetEnd {
     Precise,
     /// The time was used up.
     TimeUp,
-    /// The user ended it.
+    /// The user interrupted it.
     Interrupted,
     /// A side failed.
     Failed,
@@ -55,7 +55,7 @@ pub enum DuetAnswer {
         /// The interval does not contain 1, so the small difference is measurable.
         measurable: bool,
     },
-    /// Neither can be said.
+    /// The data are too few for either answer.
     Undecided {
         /// About how many seconds the whole duet would take to decide; `None` if unknown.
         needs_s: Option<f64>,
@@ -91,7 +91,7 @@ pub struct DuetSummary {
     pub margin: Option<f64>,
     /// The answer about the rates.
     pub answer: DuetAnswer,
-    /// What was found about the duet itself; findings about one side only are in its run.
+    /// Findings about the duet as a whole; those about one side are in its run.
     pub findings: Vec<DuetFinding>,
     /// The worst of its findings, and of those of its sides that concern the ratio.
     pub verdict: Verdict,
@@ -100,7 +100,7 @@ pub struct DuetSummary {
 /// One side of a duet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DuetSide {
-    /// What distinguishes it, as typed.
+    /// What differs from the other side, as typed.
     pub label: String,
     /// The server and its version; empty without one.
     pub server: String,
@@ -108,7 +108,7 @@ pub struct DuetSide {
     pub run: Option<Recorded>,
     /// Counted events.
     pub events: u64,
-    /// Its verdict as a run of its own.
+    /// The verdict of its run.
     pub verdict: Option<Verdict>,
 }
 
@@ -119,7 +119,7 @@ pub struct DuetFigure {
     pub name: String,
     /// The unit of `a` and `b`.
     pub unit: String,
-    /// Which direction is good.
+    /// Which direction is better.
     pub better: Better,
     /// Side A, while it worked.
     pub a: Option<f64>,
@@ -127,9 +127,9 @@ pub struct DuetFigure {
     pub b: Option<f64>,
     /// B over A, from paired blocks; `None` with too few.
     pub ratio: Option<f64>,
-    /// The lower end of its interval of 95 %.
+    /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of that interval.
     pub high: Option<f64>,
     /// How many pairs the ratio comes from.
     pub pairs: u64,
@@ -138,7 +138,7 @@ pub struct DuetFigure {
 /// A finding about a duet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DuetFinding {
-    /// The check: `carry-over`, `switch`, `idle-side`, `sides`.
+    /// The check: `carry-over`, `idle-side`, `servers`.
     pub check: String,
     /// The outcome.
     pub outcome: Outcome,

@@ -32,7 +32,7 @@
 //!   `crates/dyno-report/src/html/statements.rs`.
 //! - The statement that represents its shape in `--explain`: `src/statements/examples.rs`.
 //! - Which tables statements use: `src/statements/names.rs`.
-//! - Two loads that take turns: `src/duet`; what is made of their slices:
+//! - Two loads that take turns: `src/duet`; the analysis of their slices:
 //!   `crates/dyno-analysis/src/duet`.
 //! - Roles: `src/roles.rs`, see `crates/dyno-script/src/roles.rs`.
 

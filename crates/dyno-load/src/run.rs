@@ -62,7 +62,7 @@ pub struct RunConfig {
     pub gate: Option<Gate>,
     /// The SQL syntax of values, if figures per statement shape are kept.
     pub shapes: Option<Literals>,
-    /// The other load that it takes turns with. Its sessions begin when those of both are ready.
+    /// Its part in a duet. Sessions begin when those of both sides are ready.
     pub duet: Option<DuetPart>,
 }
 

@@ -1,7 +1,7 @@
 //! Whether a ratio is 1 within a margin.
 //!
 //! A difference that is not significant may still be large: the data may be too few. Equivalence
-//! needs a test of its own, two one-sided tests (Schuirmann, "A Comparison of the Two One-Sided
+//! needs its own test: two one-sided tests (Schuirmann, "A Comparison of the Two One-Sided
 //! Tests Procedure and the Power Approach for Assessing the Equivalence of Average
 //! Bioavailability"). Both reject at 5 % if the 90 % interval is within the margin.
 

@@ -1,12 +1,11 @@
-//! Ratios from paired blocks: two sides that were measured in turns, or at the same time, so that
-//! the noise of the machine reaches both alike.
+//! Ratios from paired blocks: two sides were measured in turns or at the same time, so that the
+//! noise of the machine reaches both alike.
 //!
 //! The ratio is that of the sums, such as all events of one side over all of the other's in the
 //! same time; a block without an event therefore needs no logarithm. Its error is that of the
-//! linearised ratio (Cochran, "Sampling Techniques", chapter 6): in each block, how far one side is
-//! from its own mean minus how far the other one is. What both have in common cancels there, and
-//! the rest is a series whose mean has an interval under autocorrelation
-//! ([`Mean::of_series`]).
+//! linearised ratio (Cochran, "Sampling Techniques", chapter 6): in each block, the relative
+//! deviation of one side from its mean minus that of the other. Common noise cancels, and the rest
+//! is a series whose mean has an interval under autocorrelation ([`Mean::of_series`]).
 
 use crate::intervals::{Bounds, Mean};
 use crate::quantiles::mean;
@@ -17,8 +16,8 @@ pub struct PairedRatio(Mean);
 
 impl PairedRatio {
     /// The ratio of two sums: `new` over `base`. Block by block, both are amounts in equal times.
-    /// `None` for fewer than [`SERIES_MIN`](crate::intervals::SERIES_MIN) blocks, different numbers of blocks, values that are
-    /// not finite, or a sum that is not positive.
+    /// `None` for fewer than [`SERIES_MIN`](crate::intervals::SERIES_MIN) blocks, different numbers
+    /// of blocks, values that are not finite, or a sum that is not positive.
     pub fn of_sums(new: &[f64], base: &[f64]) -> Option<Self> {
         Self::of_powers(&[(new, 1.0), (base, -1.0)])
     }

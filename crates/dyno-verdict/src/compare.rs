@@ -80,7 +80,7 @@ pub struct Comparison {
     pub new: Side,
     /// The basis of the intervals and tests.
     pub basis: Basis,
-    /// The margin of the tests of equivalence, if they are wanted: 0.02 is 2 %.
+    /// The margin of the tests of equivalence, if requested: 0.02 is 2 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equivalent_within: Option<f64>,
     /// The metrics.
@@ -240,10 +240,10 @@ pub struct Metric {
     pub equivalence: Option<EquivalenceTest>,
     /// Why something is missing, or how to read the value; may be empty.
     pub remark: String,
-    /// Whose work the base's value includes besides that of its runs, if any was found.
+    /// The other work that the base's value includes, if any was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_includes: Option<Cause>,
-    /// The same of the new side's value.
+    /// The other work that the new side's value includes, if any was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_includes: Option<Cause>,
 }

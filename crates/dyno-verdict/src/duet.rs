@@ -1,8 +1,7 @@
-//! Which checks of its sides concern the ratio of a duet.
+//! The checks of a side that concern the ratio of a duet.
 
-/// Checks about what happens to both sides alike, such as how steady the machine is, and about
-/// counters that a server or host keeps for both. Slices that follow one another within
-/// milliseconds share the rest.
+/// Checks that do not concern the ratio: of conditions that reach both sides alike because their
+/// slices alternate within milliseconds, and of counters that a server or host keeps for both.
 const SHARED: [&str; 21] = [
     "schedule-lag",
     "idle-sessions",

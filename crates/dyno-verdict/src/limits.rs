@@ -16,7 +16,7 @@ pub fn limits(run: &RunRecord) -> Vec<String> {
     consumer(run).into_iter().chain(waits::waits(run)).collect()
 }
 
-/// A sentence about backups that ran during the measurement, unless a finding names them as a cause.
+/// A sentence about backups during the measurement, unless a finding names them as a cause.
 pub fn backups(run: &RunRecord, findings: &[Finding]) -> Option<String> {
     let context = Context::default();
     let is_named = |finding: &Finding| {
@@ -24,7 +24,7 @@ pub fn backups(run: &RunRecord, findings: &[Finding]) -> Option<String> {
     };
     let words = causes::backups::throughout(&View::new(run, &context))?;
     let is_explained = findings.iter().any(is_named);
-    (!is_explained).then(|| format!("{} No check shows that it cost anything.", sentence(&words)))
+    (!is_explained).then(|| format!("{} No check found an effect.", sentence(&words)))
 }
 
 /// The main consumer of this host's CPUs, if they were used up; `None` if it is Dyno, whose share
@@ -92,7 +92,7 @@ mod tests {
         let mut seen = [0.0; 30];
         seen[4..9].fill(1.0);
         samples::series(&mut run, names::DB_BACKUPS, &seen);
-        let said = "A backup ran from 4 s to 9 s. No check shows that it cost anything.";
+        let said = "A backup ran from 4 s to 9 s. No check found an effect.";
         assert_eq!(backups(&run, &[]).as_deref(), Some(said));
         let mut named = samples::values::finding("stalls", 26, Outcome::Doubt, "A backup ran.");
         let unnamed = named.clone();

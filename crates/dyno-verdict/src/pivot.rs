@@ -147,7 +147,7 @@ pub struct Cell {
     pub verdict: Option<Verdict>,
     /// Whether a valid verdict needs a qualification: hardly any check applied to one of its runs.
     pub thin: bool,
-    /// Whose work the figure includes besides that of its runs, if any was found.
+    /// The other work that the figure includes, if any was found.
     pub includes: Option<Cause>,
 }
 

@@ -57,7 +57,7 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
     assert!(number(&figure(&found, "p50")["ratio"]) > 1.1);
     assert!(number(&found["slice_ms"]) >= 10.0 * number(&found["cut_ms"]));
     assert!(number(&found["blocks"]) >= 10.0 && found["end"] == "time_up");
-    // Both sides are runs of their own, which say that they waited for each other.
+    // Both sides are recorded as runs, which say that they waited for each other.
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         let run = &found["sides"][side]["run"]["id"];
         let facts = lab.dyno(&format!("show {run} --facts")).success();
@@ -130,10 +130,10 @@ fn requests_that_make_no_duet_are_refused_before_the_load() {
     let script = sleeping(&lab, "sleeping.lua", "2");
     for (line, why) in [
         ("duet".to_owned(), "needs two sides"),
-        (format!("duet {script} {script}"), "targets that exist"),
+        (format!("duet {script} {script}"), "needs existing targets"),
         (
             format!("duet {script} {script} --target sqlite:n.db --events 5"),
-            "--events is not for dyno duet: --precision or --at-most ends a duet",
+            "--events does not apply to dyno duet: use --at-most or --precision",
         ),
         (
             format!("duet {script} {script} --target sqlite:n.db --rate 10/s"),

@@ -119,7 +119,7 @@ fn runs_are_selected_ordered_and_left_out() {
         ("history --fail-if 'rate < 1000'", "is not a ratio"),
         (
             "history --fail-if 'queries < 0.9x'",
-            "no plan has this figure; there are",
+            "no plan has this figure; known figures: ",
         ),
         ("history --limit 5", "a change needs at least 6 runs"),
         ("history 77", "77"),

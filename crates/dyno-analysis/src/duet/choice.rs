@@ -1,5 +1,5 @@
-//! Chooses the length of slices from a short pilot with long ones: short enough for the noise, long
-//! enough for the switch and for the events.
+//! Chooses the length of slices from a short pilot: short enough that noise reaches both sides
+//! alike, long enough for the switch and the events.
 
 /// Lengths of slices to choose from, in milliseconds. Up to 250, a whole number of blocks makes a
 /// second, so that each interval of a run has the same share of slices.
@@ -10,9 +10,9 @@ const CUTS: f64 = 10.0;
 const EVENTS: f64 = 20.0;
 /// The shortest cut, in milliseconds: about what waking the sessions takes.
 const CUT_MS_MIN: f64 = 1.0;
-/// The switch is over when the rate of events is within this share of what it is later.
+/// The switch is over when the rate of events is within this share of the later rate.
 const SETTLED: f64 = 0.1;
-/// Ends of events in a window that shows the rate to a tenth.
+/// A window with this many events shows the rate to a tenth.
 const WINDOW_EVENTS: f64 = 100.0;
 
 /// What a pilot shows about one side.
@@ -35,7 +35,7 @@ pub struct Choice {
     pub slice_ms: f64,
     /// The time after its start that is not counted.
     pub cut_ms: f64,
-    /// How long a switch disturbs, as far as the pilot shows it.
+    /// How long a switch disturbs events, by the pilot.
     pub switch_ms: f64,
     /// The 95th percentile of the slower side's events.
     pub p95_ms: f64,
@@ -66,7 +66,7 @@ pub enum NoChoice {
 /// `switch_ms`.
 ///
 /// # Errors
-/// No slice is.
+/// No length is long enough, or a side finished no event.
 pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     for (pilot, side) in pilots.iter().zip(["A", "B"]) {
         if pilot.per_s <= 0.0 {
@@ -77,7 +77,7 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     let (shown_ms, p95_ms) = (most(disturbed_ms), most(|pilot| pilot.p95_ms));
     let switch_ms = shown_ms.max(switch_ms);
     let per_s = pilots[0].per_s.min(pilots[1].per_s);
-    // In half milliseconds.
+    // Rounded up to half a millisecond.
     let cut_ms = (2.0 * switch_ms.max(p95_ms).max(CUT_MS_MIN)).ceil() / 2.0;
     let least_ms = (CUTS * cut_ms).max(EVENTS / per_s * 1e3);
     let fits = LENGTHS_MS.into_iter().find(|length| *length >= least_ms);
@@ -96,8 +96,8 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     })
 }
 
-/// How long the rate of events after a switch differs from what it is in the second half of the
-/// slice. With too few events to tell, half of the slice.
+/// How long the rate of events after a switch differs from the rate in the second half of the
+/// slice. With too few events to see that, half of the slice.
 fn disturbed_ms(pilot: &Pilot) -> f64 {
     let parts = pilot.profile.len();
     let later = &pilot.profile[parts / 2..];

@@ -1,4 +1,4 @@
-//! What can be wrong with a duet, apart from its sides.
+//! Checks of a duet as a whole.
 
 use dyno_core::duet::DuetFinding;
 use dyno_core::finding::Outcome;
@@ -6,12 +6,12 @@ use dyno_stats::PairedRatio;
 
 use super::DuetMeasurement;
 
-/// The confidence of a carry-over: two sides are looked at, and each duet has one look.
+/// The confidence of a carry-over. Both sides are tested, so at most 1 duet in 50 has a false one.
 const CARRIED_CONFIDENCE: f64 = 0.99;
-/// A carry-over below this share does not matter.
+/// Smaller carry-overs are ignored.
 const CARRIED_MIN: f64 = 0.01;
-/// A server's CPU time in the other side's slices, relative to that in its own, from which it may
-/// take something from the other side.
+/// A server that uses this share of its CPU time in the other side's slices may disturb that side.
+/// The share is relative to the CPU time in its own slices.
 const IDLE_MAX: f64 = 0.1;
 
 const SIDES: [&str; 2] = ["A", "B"];
@@ -23,8 +23,8 @@ pub(super) fn all(duet: &DuetMeasurement) -> Vec<DuetFinding> {
     }
 }
 
-/// Whether a side is slower or faster in a slice that follows one of the other side than in one
-/// that follows its own.
+/// Whether a side is slower or faster in slices that follow the other side's than in slices that
+/// follow its own.
 fn carry_over(duet: &DuetMeasurement) -> DuetFinding {
     let mut known = 0;
     let mut found = Vec::new();
@@ -44,8 +44,8 @@ fn carry_over(duet: &DuetMeasurement) -> DuetFinding {
         if differs && off.abs() >= CARRIED_MIN {
             let direction = if off < 0.0 { "fewer" } else { "more" };
             found.push(format!(
-                "side {name} has {:.1} % {direction} events in slices after the other side than in \
-                 slices after its own",
+                "side {name} finished {:.1} % {direction} events in slices that follow the other \
+                 side's than in slices that follow its own",
                 off.abs() * 100.0
             ));
         }
@@ -56,7 +56,7 @@ fn carry_over(duet: &DuetMeasurement) -> DuetFinding {
         (_, []) => finding(
             check,
             Outcome::Pass,
-            "Neither side depends on which side worked before it.",
+            "Neither side depends on which side worked before.",
             "",
         ),
         (_, found) => finding(
@@ -104,15 +104,15 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
             finding(check, Outcome::NotChecked, why, "")
         }
         (true, []) => {
-            let fine = "Each server rests while the other side works.";
+            let fine = "Each server is almost idle while the other side works.";
             finding(check, Outcome::Pass, fine, "")
         }
         (true, found) => finding(
             check,
             Outcome::Doubt,
             &sentence(found),
-            "Background work such as flushing or purge disturbs the other side: let it finish \
-             before, lower its limits, or use --mode simultaneous.",
+            "Background work such as flushing or purge disturbs the other side. Let it finish \
+             first, limit it, or use --mode simultaneous.",
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of a duet, from what both sides did in each block of four slices.
+//! The figures of a duet, from the events and CPU times of both sides in blocks of four slices.
 
 mod choice;
 mod findings;
@@ -14,7 +14,7 @@ pub use self::choice::{Choice, NoChoice, Pilot, choose};
 
 /// The confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
-/// Decisions that would take longer than this many times the present duet are not foreseen.
+/// No time to decide is estimated beyond this many times the length of the duet.
 const LONGER_MAX: f64 = 1_000.0;
 /// The name of the rate among the figures.
 pub const RATE: &str = "rate";
@@ -69,7 +69,7 @@ impl DuetMeasurement {
         figures
     }
 
-    /// What was found about the duet itself.
+    /// The checks of the duet as a whole.
     pub fn findings(&self) -> Vec<DuetFinding> {
         findings::all(self)
     }

@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome;
 fn duet(blocks: usize, ratio: f64) -> DuetMeasurement {
     let block = |at: usize| {
         let speed = if at.is_multiple_of(2) { 1.5 } else { 0.5 };
-        // Not alike, so that the interval has a width.
+        // Blocks differ, so that the interval has a width.
         let noise = 1.0 + 0.001 * ((at * 7_919) % 11) as f64;
         let side = |factor: f64, neighbours: Option<[f64; 2]>| BlockSide {
             events: 100.0 * speed * factor,
@@ -114,7 +114,7 @@ fn carry_over_and_background_work_are_doubts() {
     let found = carried.findings();
     assert_eq!(found[0].outcome, Outcome::Doubt);
     assert!(
-        found[0].evidence.starts_with("Side B has "),
+        found[0].evidence.starts_with("Side B finished "),
         "{}",
         found[0].evidence
     );

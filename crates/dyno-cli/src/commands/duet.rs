@@ -1,4 +1,4 @@
-//! `dyno duet`: compare two sides precisely by letting them take turns in short slices.
+//! `dyno duet`: compare two sides precisely, in short alternating slices.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use crate::{STATUS_DONE, console, signals, status_of};
 const PRECISION: f64 = 0.01;
 /// The default of `--at-most`.
 const AT_MOST: Duration = Duration::from_secs(600);
-/// The default of `--warmup`: each side works half of the time.
+/// The default of `--warmup`: each side works for half of it.
 const WARMUP: &str = "4s";
 /// The prefix of a side that is settings of the server.
 const SET: &str = "set:";
-/// The longest comparison of side A with itself.
+/// The longest time to compare side A with itself.
 const AA_AT_MOST: Duration = Duration::from_secs(60);
 
 /// Runs a duet, and prints its result.
@@ -90,20 +90,20 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
     Ok(status_of(found.outcome))
 }
 
-/// What a comparison of a side with itself shows.
+/// The result of comparing side A with itself, as a sentence.
 fn limit(found: &DuetExecuted) -> String {
     let rate = found.summary.figures.first();
     let bounds = rate.and_then(|rate| Some((rate.low?, rate.high?)));
     let Some((low, high)) = bounds else {
-        return "A against itself: too few blocks to show the limit of this machine.".to_owned();
+        return "A against itself: too few blocks for an interval.".to_owned();
     };
     let differs = match low > 1.0 || high < 1.0 {
-        true => ", which does not contain 1: about one in twenty such intervals does not",
+        true => ", which excludes 1: by chance, 1 in 20 such intervals does",
         false => "",
     };
     format!(
-        "A against itself: {low:.4} – {high:.4}{differs}. In {:.0} s this machine shows \
-         differences from about {:.1} % on.",
+        "A against itself: interval {low:.4} – {high:.4}{differs}. In {:.0} s, this machine can \
+         show differences of about {:.1} % or more.",
         found.summary.measured_s,
         ((high / low).sqrt() - 1.0) * 100.0
     )
@@ -112,11 +112,11 @@ fn limit(found: &DuetExecuted) -> String {
 fn help_text() -> String {
     format!(
         "Usage: dyno duet A B [WORKLOAD] [options] [the workload's options]\n\n\
-         A and B are what distinguishes the sides:\n\
+         A and B say what differs between the sides:\n\
          \x20 mysql://user@host/db    a target\n\
          \x20 oltp_read_only          a workload, or the path of a script\n\
          \x20 plan.json               a plan written by dyno run --plan\n\
-         \x20 '--ps-mode=disable'     options of dyno run, or of the workload\n\
+         \x20 '--ps-mode=disable'     options of dyno run or of the workload\n\
          \x20 'set:sync_binlog=0'     settings of the server, changed at each switch\n\
          All other arguments apply to both sides.\n{}",
         help(duet(), Grammar::Dyno)
@@ -126,7 +126,9 @@ fn help_text() -> String {
 /// Rejects options of `dyno run` that do not apply to duets.
 fn refuse(parsed: &Parsed) -> Result<()> {
     match NOT_OF_DUETS.iter().find(|(name, _)| parsed.has(name)) {
-        Some((name, why)) => Err(usage(format!("--{name} is not for dyno duet: {why}"))),
+        Some((name, why)) => Err(usage(format!(
+            "--{name} does not apply to dyno duet: {why}"
+        ))),
         None => Ok(()),
     }
 }

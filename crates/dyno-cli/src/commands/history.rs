@@ -1,4 +1,4 @@
-//! `dyno history`: find the runs since which the figures of a plan are different.
+//! `dyno history`: find lasting changes in the figures of a plan.
 
 mod figures;
 mod groups;
@@ -33,9 +33,9 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
     if parsed.has("help") {
         console::help(&format!(
             "Usage: dyno history [RUN…] [--where NAME=LEVEL,…] [--by NAME]\n\n\
-             Find lasting changes of rate, latency and CPU costs over the runs of a plan. Runs of \
-             one plan have the same workload, options, load, kind of server and factors; version \
-             and commit may differ. A change lasts at least {} runs.\n\
+             Find lasting changes of rate, latency and CPU time per event over the runs of a plan. \
+             Runs of one plan have the same workload, options, load, kind of server and factors; \
+             version and commit may differ. A change lasts at least {} runs.\n\
              {}",
             figures::RUNS_A_LEVEL,
             help(HISTORY, Grammar::Dyno)
@@ -130,7 +130,7 @@ fn note_left_out(count: usize, what: &str, why: &str) {
     }
 }
 
-/// The runs of the command line, or all; of these the ones that `--where` selects.
+/// The runs on the command line, or all runs, as far as `--where` selects them.
 fn chosen(parsed: &Parsed, results: &Results) -> Result<Vec<RunLine>> {
     let filter = Filter {
         factors: selected(parsed, results)?,

@@ -1,4 +1,4 @@
-//! The options of `dyno duet`: those that only it has, and those that it shares with `dyno run`.
+//! The options of `dyno duet`: its own, and those that it shares with `dyno run`.
 
 use std::sync::OnceLock;
 
@@ -19,20 +19,19 @@ pub(crate) const OF_DUETS: &[Opt] = &[
         DUET,
         "at-most",
         Some("TIME"),
-        "Stop after this time, however precise the ratio is [10m]",
+        "Stop after this time, even if the ratio is less precise [10m]",
     ),
     opt(
         DUET,
         "equivalent",
         Some("SHARE"),
-        "Treat sides whose rates differ by less than this as the same, e.g. 2%",
+        "Test whether the rates are the same within this margin, e.g. 2%",
     ),
     opt(
         DUET,
         "mode",
         Some("MODE"),
-        "Let the sides take turns, or run both all the time: alternating or simultaneous \
-         [alternating]",
+        "Run the sides in turns (alternating) or at the same time (simultaneous) [alternating]",
     )
     .one_of(&["alternating", "simultaneous"]),
     opt(
@@ -45,7 +44,7 @@ pub(crate) const OF_DUETS: &[Opt] = &[
         DUET,
         "aa",
         None,
-        "First compare side A with itself, to show the limit of this machine",
+        "First compare side A with itself, to find the smallest difference this machine can show",
     ),
 ];
 
@@ -53,23 +52,23 @@ pub(crate) const OF_DUETS: &[Opt] = &[
 pub(crate) const NOT_OF_DUETS: &[(&str, &str)] = &[
     ("ladder", "a duet runs at one load"),
     ("in-one-run", "a duet runs at one load"),
-    ("time", "--precision or --at-most ends a duet"),
-    ("events", "--precision or --at-most ends a duet"),
+    ("time", "use --at-most"),
+    ("events", "use --at-most or --precision"),
     ("shard", "a duet uses one load generator"),
     ("begin-at", "a duet begins when both sides are ready"),
     ("agents", "a duet uses one load generator"),
-    ("fail-if", "its conditions are about one run"),
-    ("gate", "it is about the verdict of one run"),
+    ("fail-if", "its conditions apply to one run"),
+    ("gate", "it applies to the verdict of one run"),
     ("junit", "it describes one run"),
     ("metrics", "it shows one run"),
     ("metrics-linger", "it shows one run"),
     ("otlp", "it shows one run"),
     ("otlp-temporality", "it shows one run"),
     ("cpu-profile", "it cannot tell the sides apart"),
-    ("plan", "give the plans as the sides"),
+    ("plan", "name the plan as a side"),
 ];
 
-/// All options of `dyno duet`: those that only it has come first.
+/// All options of `dyno duet`, its own first.
 pub(crate) fn duet() -> &'static [Opt] {
     static ALL: OnceLock<Vec<Opt>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -85,7 +84,7 @@ pub(crate) fn duet() -> &'static [Opt] {
 fn adapted(opt: &Opt) -> Opt {
     let help = match opt.name {
         "target" => "Connect both sides to this database, unless a side names its own",
-        "warmup" => "Run this long before measuring, both sides in turns [4s]",
+        "warmup" => "Run both sides for this long before measuring [4s]",
         "json" => "Print the result as JSON, or write JSON to FILE and print the text",
         _ => return *opt,
     };

@@ -70,8 +70,8 @@ pub(crate) const LAB: &[Opt] = &[
         GROUP,
         "equivalent",
         Some("PERCENT"),
-        "report: test whether effects are within this margin, e.g. 2%: the same, different, or \
-         undecided, with the blocks that would decide",
+        "report: test whether levels are the same within this margin, e.g. 2%; if undecided, \
+         estimate the blocks needed",
     ),
     opt(
         GROUP,

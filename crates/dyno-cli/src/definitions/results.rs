@@ -67,8 +67,8 @@ pub(super) const EQUIVALENT: Opt = opt(
     GROUP,
     "equivalent",
     Some("PERCENT"),
-    "Test whether figures are the same within this margin, e.g. 2%: the same, different, or \
-     undecided, with the time or the runs that would decide",
+    "Test whether figures are the same within this margin, e.g. 2%; if undecided, estimate the \
+     time or the runs needed",
 );
 const FORMAT: Opt = opt(
     GROUP,
@@ -339,8 +339,8 @@ pub(crate) const HISTORY: &[Opt] = &[
         GROUP,
         "by",
         Some("NAME"),
-        "Order the runs by date, version, commit (factor commit, first measured first) or the \
-         levels of another factor [date]",
+        "Order the runs by date, version, commit (in the order first measured) or another \
+         factor [date]",
     )
     .one_of(&["date", "version", "commit"]),
     WHERE,
@@ -348,13 +348,13 @@ pub(crate) const HISTORY: &[Opt] = &[
         GROUP,
         "limit",
         Some("N"),
-        "Use at most the latest N runs of each plan; 0 for all [0]",
+        "Use only the latest N runs of each plan; 0 for all [0]",
     ),
     opt(
         GROUP,
         "fail-if",
         Some("LIMIT"),
-        "Exit with status 4 if the whole interval of a figure's last change meets the condition: \
+        "Exit with status 4 if the whole interval of the last change meets the condition: \
          'rate < 0.97x', 'server_cpu > 1.05x'; may be repeated",
     )
     .repeats(),

@@ -1,4 +1,4 @@
-//! From the slices of a duet to its blocks.
+//! Sums the slices of a duet into blocks.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl Counted {
     }
 }
 
-/// What both sides did in the counted blocks.
+/// The events and CPU times of both sides in the counted blocks.
 pub(super) fn measurement(
     duet: &Duet,
     counted: Counted,
@@ -73,7 +73,7 @@ fn of_block(
             .map(|slice| readings.used_ns(side as usize, *slice));
         each.map(|ns| ns.map(|ns| ns as f64)).sum()
     };
-    // The CPU time of one server belongs to whoever works, so it needs turns.
+    // The CPU time of one server can be divided only between sides that take turns.
     let is_known = !(is_one_server && slices.together);
     BlockSide {
         events: own.iter().map(|slice| count(slice).events as f64).sum(),

@@ -12,14 +12,14 @@ use dyno_core::record::Fact;
 use dyno_load::Duet;
 use dyno_run::Sink;
 
-/// How often a server's process is asked for its children.
+/// How often the children of a server's process are listed.
 const CHILDREN_NS: Nanos = 1_000_000_000;
-/// A reading that is later than this share of a slice belongs to no boundary.
+/// A reading later than one part in this many of a slice is dropped.
 const LATE: Nanos = 10;
-/// The longest sleep, so that the end is noticed.
+/// The longest sleep, so that the loop notices the end.
 const NAP: Duration = Duration::from_millis(100);
 
-/// The process of a side's server on this host, once an observer has found it; 0 before.
+/// The process of a side's server on this host; 0 until an observer has found it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerPid(Arc<AtomicI32>);
 

@@ -38,19 +38,19 @@ use crate::usage;
 const SHARED_SLICE: Duration = Duration::from_millis(250);
 /// The share of a requested slice that is cut.
 const CUT: f64 = 0.1;
-/// How often the ratio is looked at.
+/// How often the ratio is computed and shown.
 const LOOK: Duration = Duration::from_millis(500);
 /// Blocks before the first decision to stop.
 const BLOCKS_MIN: usize = 40;
-/// The shortest measurement.
+/// The shortest measured time before a decision to stop.
 const LEAST: Duration = Duration::from_secs(5);
-/// Slices that workers may not have reported yet: each hands over a slice two of its own later.
+/// Slices that workers may not have reported yet: a worker reports a slice two of its slices later.
 const UNREPORTED: u64 = 3 * BLOCK;
 
 /// A requested duet.
 #[derive(Clone, Debug)]
 pub struct DuetRequest {
-    /// What distinguishes the sides, as typed.
+    /// What differs between the sides, as typed.
     pub labels: [String; 2],
     /// How they share the time.
     pub mode: DuetMode,
@@ -58,7 +58,7 @@ pub struct DuetRequest {
     pub slice: Option<Duration>,
     /// Stop when the rates' ratio is known this precisely: 0.01 is 1 %.
     pub precision: Option<f64>,
-    /// Sides whose rates differ by less count as the same.
+    /// The margin within which the rates count as the same.
     pub margin: Option<f64>,
     /// Settings of the server that both sides use, changed at each switch.
     pub settings: [Settings; 2],
@@ -109,7 +109,7 @@ pub fn execute(
         )?),
     };
     let executed = conducted(prepared, pilots, request, switch.as_ref(), (stop, stage));
-    // The server gets its own settings back, however the duet ended.
+    // Restore the server's settings even if the duet failed.
     match switch.map_or(Ok(()), Switch::undo) {
         Ok(()) => executed,
         Err(error) => executed.and(Err(error)),
@@ -168,24 +168,24 @@ fn slices(
         return match cut < length {
             true => Ok(of(length, cut, false)),
             false => Err(usage(format!(
-                "--slice: changing the settings takes {:.1} ms; use longer slices",
+                "--slice: changing the settings takes up to {:.1} ms; use longer slices",
                 cut.as_secs_f64() * 1e3
             ))),
         };
     }
     stage.notice(&Notice::Step(format!(
-        "Finding the length of the slices ({} s).",
-        pilot::TIME.as_secs()
+        "Finding the length of slices in a pilot ({} s).",
+        (pilot::WARMUP + pilot::TIME).as_secs()
     )));
     let pilots = pilot(sides, switch, stop)?;
     let changes_ms = changes(switch).as_secs_f64() * 1e3;
     let found = choose(&pilots, changes_ms).map_err(|why| {
         usage(format!(
-            "{why}: use --mode simultaneous, or fewer sessions; --slice sets a length"
+            "{why}; use --mode simultaneous or fewer sessions, or set --slice"
         ))
     })?;
     stage.notice(&Notice::Step(format!(
-        "Slices of {} ms: a switch disturbs for {:.1} ms, and events take {:.1} ms (p95).",
+        "Slices of {} ms: a switch disturbs events for {:.1} ms, and events take {:.1} ms (p95).",
         found.slice_ms, found.switch_ms, found.p95_ms
     )));
     let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
@@ -236,7 +236,7 @@ impl Conductor<'_> {
                 .map(|switch| scope.spawn(move || switch.follow(self.duet, over)));
             let [sinks_a, sinks_b] = sinks;
             let a = scope.spawn(move || of_a.measure(&sinks_a, self.duet));
-            // One after the other, because a calibration needs the machine for itself.
+            // B starts once A is ready: a calibration must not share the machine.
             while !a.is_finished() && !self.duet.awaits(Side::A, Duration::from_millis(50)) {
                 forward(&taken, stage);
             }
@@ -269,7 +269,7 @@ impl Conductor<'_> {
         Ok((measured, end))
     }
 
-    /// The counted slices by now.
+    /// The slices counted so far.
     fn counted(&self, now: Nanos) -> Option<Counted> {
         let last = self.duet.begin()? + nanos(self.warmup);
         let last = self.at_most.map_or(Nanos::MAX, |time| last + nanos(time));
@@ -340,7 +340,7 @@ fn nanos(duration: Duration) -> Nanos {
     duration.as_nanos() as Nanos
 }
 
-/// What has been decided so far.
+/// When to look next, and whether to end.
 #[derive(Debug, Default)]
 struct Watch {
     next: Nanos,
@@ -358,7 +358,7 @@ fn progress(rate: Option<&PairedRatio>, measured_s: f64, blocks: usize) -> Strin
     }
 }
 
-/// Passes notices of both sides on.
+/// Forwards the notices of both sides.
 fn forward(taken: &Receiver<Notice>, stage: &mut dyn Stage) {
     for notice in taken.try_iter() {
         stage.notice(&notice);
@@ -371,7 +371,7 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Both sides, or the error that matters: a side that waited in vain has none of its own.
+/// Both sides, or the cause of the failure: not the error of a side that only waited.
 fn both(a: Ended, b: Ended) -> Result<[Measured; 2]> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok([a, b]),

@@ -1,4 +1,4 @@
-//! A short load of both sides in long slices, which shows how long a switch disturbs.
+//! Runs both sides briefly in long slices, to see how long a switch disturbs events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,10 @@ use crate::hints::with_hint;
 
 /// The length of its slices.
 const SLICE: Duration = Duration::from_millis(250);
-/// How long it counts.
+/// The measured time.
 pub(super) const TIME: Duration = Duration::from_secs(4);
-/// How long it runs before.
-const WARMUP: Duration = Duration::from_secs(1);
+/// The time before that.
+pub(super) const WARMUP: Duration = Duration::from_secs(1);
 
 /// A side: its job, the options of its scripts, and the workload as typed.
 pub(super) struct PilotSide {
@@ -46,7 +46,7 @@ pub(super) fn pilot(
     let over = AtomicBool::new(false);
     let (a, b) = std::thread::scope(|scope| {
         if let Some(switch) = switch {
-            // An error comes again in the duet itself.
+            // The duet itself reports the same error.
             scope.spawn(|| drop(switch.follow(&duet, &over)));
         }
         let a = scope.spawn(|| load(of_a, Side::A, &duet, stop));
@@ -55,7 +55,7 @@ pub(super) fn pilot(
         over.store(true, Ordering::Relaxed);
         (a, b)
     });
-    // A side that waited in vain reports only that.
+    // If both fail, the side that only waited for the other is not the cause.
     let a = a.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let (a, b) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
@@ -71,7 +71,7 @@ pub(super) fn pilot(
     Ok([(Side::A, a), (Side::B, b)].map(|(side, outcome)| shown(&duet, side, &outcome)))
 }
 
-/// Whether a load was cancelled because the other side did not come.
+/// Whether a load was cancelled because the other side did not start.
 pub(super) fn is_called_off(error: &anyhow::Error) -> bool {
     let of_load = |cause: &(dyn std::error::Error + 'static)| {
         let own = cause.downcast_ref::<dyno_load::LoadError>();

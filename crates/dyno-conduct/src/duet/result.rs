@@ -82,13 +82,13 @@ fn server(summary: &RunSummary) -> String {
         .to_owned()
 }
 
-/// Says which servers are compared, if they differ.
+/// The servers, if their product or version differs.
 fn servers(a: &RunSummary, b: &RunSummary) -> Option<DuetFinding> {
     let (of_a, of_b) = (server(a), server(b));
     (of_a != of_b).then(|| DuetFinding {
         check: "servers".to_owned(),
         outcome: Found::Pass,
-        evidence: format!("The sides are different servers: {of_a}, and {of_b}."),
+        evidence: format!("The sides use different servers: {of_a} and {of_b}."),
         advice: String::new(),
     })
 }
@@ -113,7 +113,7 @@ pub(super) fn store(summary: &DuetSummary) -> Result<()> {
     let Some(runs) = runs.collect::<Option<Vec<_>>>() else {
         return Ok(());
     };
-    let answer = serde_json::to_string(summary).context("the result is not valid JSON")?;
+    let answer = serde_json::to_string(summary).context("cannot write the result as JSON")?;
     let fact = Fact::new(names::DUET_ANSWER, answer, "dyno duet");
     for run in runs {
         let mut results = Results::open(Path::new(&run.file))?;

@@ -15,7 +15,7 @@ use crate::kept;
 
 /// How often the statements of both sides are timed.
 const TRIALS: usize = 5;
-/// The longest sleep, so that the end is noticed.
+/// The longest sleep, so that the loop notices the end.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Changes the settings of a server whenever the other side begins to work.
@@ -25,9 +25,9 @@ pub(super) struct Switch {
     statements: [Vec<String>; 2],
     /// The statements that restore the server's own values.
     undo: Vec<String>,
-    /// Where they are kept in case that this process is killed: the results file, and the server.
+    /// The results file and server under which they are kept, in case this process is killed.
     kept: Option<(PathBuf, String)>,
-    /// How long the statements of a side take, at most.
+    /// The longest time that the statements of a side took.
     pub took: Duration,
 }
 
@@ -66,7 +66,7 @@ impl Switch {
         }
     }
 
-    /// Has the server take the settings of each side, and times the changes.
+    /// Applies the settings of each side, and times the changes.
     fn check(&mut self, sides: &[Settings; 2]) -> Result<()> {
         let online = self.online.get_mut();
         let online = online.unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ impl Switch {
     /// Changes the settings at each switch until `over` is set. An error ends the duet.
     ///
     /// # Errors
-    /// The server's.
+    /// The server rejects a change.
     pub(super) fn follow(&self, duet: &Duet, over: &AtomicBool) -> Result<()> {
         let mut online = self.online.lock().unwrap_or_else(PoisonError::into_inner);
         let slices = duet.slices();
@@ -117,7 +117,7 @@ impl Switch {
     fn change(&self, online: &mut Online, side: Side) -> Result<()> {
         for sql in &self.statements[side as usize] {
             let changed = online.run(sql);
-            changed.context("a setting could not be changed at a switch")?;
+            changed.context("cannot change a setting at a switch")?;
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Switch {
     /// Restores the server's own values.
     ///
     /// # Errors
-    /// The server's; the statements stay kept next to the results file.
+    /// The server rejects a change; the statements stay kept next to the results file.
     pub(super) fn undo(self) -> Result<()> {
         let words = self.undo.join("; ");
         let online = self.online.into_inner();

@@ -27,24 +27,24 @@ pub(super) fn refuse(command: &Command, mode: DuetMode) -> Result<()> {
         .any(|role| role.pace.is_some() || role.background);
     let why = if command.name != "run" {
         format!(
-            "a duet runs workloads; '{}' is another command",
+            "a duet takes plans of 'dyno run'; this one is of 'dyno {}'",
             command.name
         )
     } else if command.temporary.is_some() {
-        "a duet needs targets that exist: give each side its --target".to_owned()
+        "a duet needs existing targets: give --target, or name a target for each side".to_owned()
     } else if !plan.phases.is_empty() || !plan.ladder.is_empty() {
-        format!("{workload} has phases, each a run of its own; a duet is a single run")
+        format!("{workload} has phases, but a duet is a single run at one load")
     } else if drive.schedule.is_some() {
-        "the load of a duet is constant; leave the schedule out".to_owned()
+        "a duet runs at a constant load: remove the schedule".to_owned()
     } else if drive.events.is_some() {
-        "--events: a duet ends by its precision or time (--precision, --at-most)".to_owned()
+        "--events does not apply to a duet: use --at-most or --precision".to_owned()
     } else if drive.shard.is_some() || drive.begin_unix_s.is_some() || !plan.agents.is_empty() {
-        "a duet uses one load generator, which starts when both sides are ready".to_owned()
+        "a duet uses one load generator: remove agents, shards and --begin-at".to_owned()
     } else if takes_turns && drive.open_loop.is_some() {
         "--rate: events would be due while the other side works; use --mode simultaneous".to_owned()
     } else if takes_turns && paced {
         format!(
-            "{workload} has roles with a pace of their own, which would go on while the other side \
+            "{workload} has paced or background roles, which would continue while the other side \
              works; use --mode simultaneous"
         )
     } else {
@@ -85,7 +85,7 @@ impl Prepared {
         self.ready.job.drive.time
     }
 
-    /// What tells servers apart: the endpoints of the target.
+    /// The endpoints of the target, which identify the server.
     pub(super) fn server_label(&self) -> Option<Vec<String>> {
         let target = self.ready.job.target.as_ref()?;
         Some(target.endpoints.iter().map(ToString::to_string).collect())
@@ -111,7 +111,7 @@ impl Prepared {
     }
 }
 
-/// The target whose settings both sides share.
+/// The target of both sides, whose settings the switch changes.
 ///
 /// # Errors
 /// The sides use different servers, or work at the same time.
@@ -119,22 +119,21 @@ pub(super) fn common_target(sides: &[Prepared; 2], mode: DuetMode) -> Result<Tar
     let [a, b] = sides;
     if a.server_label() != b.server_label() {
         return Err(usage(
-            "set: changes the settings of one server while its sides take turns; for two servers, \
-             give each its settings before",
+            "set: needs both sides on one server; with two, change the settings before the duet",
         ));
     }
     if mode == DuetMode::Simultaneous {
         return Err(usage(
-            "set: a server has one set of settings at a time, so its sides must take turns",
+            "set: does not work with --mode simultaneous: both sides use the same server",
         ));
     }
     let target = a.ready.job.target.as_ref();
     let target = target.filter(|target| !target.family.is_embedded());
-    let missing = || usage("set: changes the settings of a server: name a --target");
+    let missing = || usage("set: needs a server: give its --target");
     target.cloned().ok_or_else(missing)
 }
 
-/// Passes the notices of a side on. Steps of both sides are the same, so only those of A are shown.
+/// Forwards the notices of a side. Steps of both sides are the same, so only those of A are shown.
 pub(super) fn forwarded(side: Side, notices: Sender<Notice>) -> impl Sink {
     Forward { side, notices }
 }
@@ -154,7 +153,7 @@ impl Sink for Forward {
             _ if self.side == Side::B => return,
             other => other.clone(),
         };
-        // Nobody listens once the duet is over.
+        // The receiver is gone once the duet is over.
         let _ = self.notices.send(notice);
     }
 }

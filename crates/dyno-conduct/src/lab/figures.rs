@@ -79,7 +79,7 @@ impl Done {
         Some(self.figure(figure)?.value)
     }
 
-    /// Whose work a figure includes besides that of its run, if any was found.
+    /// The other work that a figure includes, if any was found.
     pub fn includes(&self, figure: &str) -> Option<Cause> {
         self.figure(figure)?.includes
     }

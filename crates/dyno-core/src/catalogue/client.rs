@@ -75,7 +75,7 @@ define! {
         CLIENT_STATEMENTS_TRANSACTIONS = "client.statements.transactions":
             "transactions that ended";
         CLIENT_STATEMENTS_TRANSACTIONS_POSSIBLE = "client.statements.transactions_possible":
-            "further ones that may have ended";
+            "further transactions that may have ended";
     }
     one Fact "" from "the observers" {
         OBSERVER_ALWAYS_ZERO = "observer.always_zero": "database series that were always 0";

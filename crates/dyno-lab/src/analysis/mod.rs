@@ -31,7 +31,7 @@ pub struct Figure {
     pub value: f64,
     /// Its standard error divided by its value, from within the run; `None` if unknown.
     pub error: Option<f64>,
-    /// Whose work it includes besides that of the trial, if any was found.
+    /// The other work that it includes, if any was found.
     pub includes: Option<Cause>,
 }
 

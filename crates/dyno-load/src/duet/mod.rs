@@ -24,7 +24,7 @@ pub(crate) use self::turns::{Turn, Turns};
 pub const BLOCK: u64 = 4;
 /// Parts of a slice for which the ends of events are counted.
 pub const PROFILE_PARTS: usize = 250;
-/// Between the arrival of the second side and the first slice: both must have woken by then.
+/// The time from the arrival of the second side to the first slice, in which both wake up.
 const LEAD_NS: Nanos = 20_000_000;
 
 /// One of the two loads.
@@ -104,12 +104,12 @@ fn mixed(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What one side did in a slice of its own.
+/// The counts of one side in one of its slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceCount {
     /// Counted events.
     pub events: u64,
-    /// CPU time of the workers, from the start of the slice to the start of their next.
+    /// CPU time of the workers, from the start of the slice to the start of their next one.
     pub cpu_ns: Nanos,
 }
 
@@ -126,7 +126,7 @@ struct Book {
     profile: Vec<u64>,
 }
 
-/// Where both sides meet before the first slice.
+/// Which sides are ready, before the first slice.
 #[derive(Debug, Default)]
 struct Meeting {
     arrived: [bool; 2],
@@ -176,7 +176,7 @@ impl Duet {
     /// Waits until both sides are ready, and returns when the first slice begins.
     ///
     /// # Errors
-    /// The other side will not come.
+    /// The other side did not start.
     pub fn arrive(&self, side: Side) -> Result<Nanos, LoadError> {
         let mut meeting = locked(&self.meeting);
         meeting.arrived[side as usize] = true;
@@ -205,7 +205,7 @@ impl Duet {
         meeting.arrived[side as usize]
     }
 
-    /// A side will not come: the other one does not wait any longer.
+    /// Ends the wait of the other side, because one failed to start.
     pub fn give_up(&self) {
         locked(&self.meeting).given_up = true;
         self.met.notify_all();
@@ -227,7 +227,7 @@ impl Duet {
         Some(since / self.slices.length_ns.max(1))
     }
 
-    /// What a side did in each slice of its own, by the slice's number. Slices without an event
+    /// The counts of a side in each of its slices, by the slice's number. Slices without an event
     /// are missing, and so are the newest, which workers have not reported yet.
     pub fn counts(&self, side: Side) -> BTreeMap<u64, SliceCount> {
         locked(&self.books[side as usize]).slices.clone()

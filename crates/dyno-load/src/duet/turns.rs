@@ -1,4 +1,4 @@
-//! A worker's turns in a duet: whether its sessions may begin an event now, and what they did in
+//! A worker's turns in a duet: whether its sessions may begin an event now, and their counts in
 //! each slice.
 
 use std::sync::Arc;

@@ -43,8 +43,8 @@ const BACKUPS: [&str; 7] = [
 const SHOW: &str = "SHOW PROCESSLIST";
 
 const NEEDS_THREADS: &str = "GRANT SELECT ON performance_schema.threads TO the user of the target; \
-                             SHOW PROCESSLIST is read instead, which locks each session for a \
-                             moment and, without the right PROCESS, shows only this user's";
+                             SHOW PROCESSLIST is read instead, which briefly locks each session \
+                             and, without the right PROCESS, shows only this user's sessions";
 
 /// The number of sessions in each state.
 pub(super) struct States {

@@ -44,7 +44,7 @@ pub(crate) fn with(cause: Cause) -> String {
     format!("with {}", others(cause))
 }
 
-/// Whose work a figure includes besides that of its run.
+/// The other work that a figure includes.
 pub fn others(cause: Cause) -> &'static str {
     match cause {
         Cause::OtherClients => "other clients",

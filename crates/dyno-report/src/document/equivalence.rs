@@ -1,4 +1,4 @@
-//! The words for a test of equivalence, which every output has from here.
+//! The words for a test of equivalence, the same in every output.
 
 use dyno_core::text::counted;
 use dyno_stats::Equivalence;
@@ -7,8 +7,8 @@ use dyno_verdict::{EquivalenceTest, Needs};
 use super::digits;
 use crate::number::thousands;
 
-/// The answer, and what would decide: `the same within 2 %`, `different`, `undecided, needs about
-/// 12 minutes a side`.
+/// The answer, and how much data would decide: `the same within 2 %`, `different`, `undecided,
+/// needs about 12 minutes a side`.
 pub fn equivalence_words(test: &EquivalenceTest) -> String {
     match test.answer {
         Equivalence::Same => same(test),
@@ -49,7 +49,7 @@ pub(crate) fn equivalence_short(test: &EquivalenceTest) -> String {
     }
 }
 
-/// What is called the same.
+/// The rule of the answers.
 pub(crate) fn equivalence_rule(margin: f64) -> String {
     let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
     format!(
@@ -68,9 +68,9 @@ fn needed(needs: Needs) -> String {
         Needs::SecondsASide(seconds) => {
             format!("{} a side", time(seconds, ["seconds", "minutes", "hours"]))
         }
-        Needs::MoreRunsASide(1) => "1 more run a side of this length".to_owned(),
+        Needs::MoreRunsASide(1) => "1 more run of this length a side".to_owned(),
         Needs::MoreRunsASide(more) => {
-            format!("{} more runs a side of this length each", thousands(more))
+            format!("{} more runs of this length a side", thousands(more))
         }
         Needs::MoreBlocks(1) => "1 more block".to_owned(),
         Needs::MoreBlocks(more) => format!("{} more blocks", thousands(more)),
@@ -142,12 +142,12 @@ mod tests {
             ),
             (
                 test(1.0, 0.04, 0.02, Amount::Runs(3)),
-                "undecided, needs about 10 more runs a side of this length each",
+                "undecided, needs about 10 more runs of this length a side",
                 "undecided: +10 runs",
             ),
             (
                 test(1.0, 0.021, 0.02, Amount::Runs(3)),
-                "undecided, needs about 1 more run a side of this length",
+                "undecided, needs about 1 more run of this length a side",
                 "undecided: +1 run",
             ),
             (

@@ -64,7 +64,7 @@ pub(crate) fn message(run: &RunSummary, code: &str, error: &ErrorCount) -> Strin
     let others = numbers.find(|number| number.name == OTHER_LOCKS);
     match others.and_then(|others| others.value) {
         Some(count) if code == DEADLOCK && count > 0.0 => format!(
-            "{} ({} not of row locks: deadlocks of metadata locks, as ALTER TABLE takes them, have \
+            "{} ({} not of row locks; deadlocks of metadata locks, which ALTER TABLE takes, have \
              the same error)",
             error.sample,
             thousands(count as u64)
@@ -180,7 +180,7 @@ mod tests {
         finding.numbers.push(number);
         run.findings.push(finding);
         let explained = message(&run, DEADLOCK, &error);
-        let begins = "Deadlock found (7 not of row locks: deadlocks of metadata locks, ";
+        let begins = "Deadlock found (7 not of row locks; deadlocks of metadata locks, ";
         assert!(explained.starts_with(begins), "{explained}");
         assert_eq!(message(&run, "1205", &error), "Deadlock found");
     }

@@ -64,7 +64,7 @@ pub struct HistoryChange {
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// The figure moved gradually about this run, and not at once.
+    /// Whether the figure moved gradually, and not in one step.
     pub gradual: bool,
 }
 

@@ -193,7 +193,7 @@ fn row(run: &RunRecord, number: usize, series: &Series, pressed: bool) -> Markup
     }
 }
 
-/// Where a counter comes from, and what it includes besides what its name says.
+/// The source of a counter, and what it includes without its name saying so.
 fn source(run: &RunRecord, series: &Series) -> String {
     let source = &series.key.source;
     match counts_new_pages(run, &series.key.name) {

@@ -61,22 +61,23 @@ pub fn duet_answer(summary: &DuetSummary) -> String {
         (DuetAnswer::Different, _) => format!("B is {change}, {took}"),
         (DuetAnswer::Same { measurable }, margin) => {
             let within = share(margin.unwrap_or(0.0), 0.01);
-            let rest = match measurable {
-                true => format!("the difference is measurable, B is {change}"),
-                false => format!("B is {change}"),
+            let but = match measurable {
+                true => ", but the difference is measurable",
+                false => "",
             };
-            format!("A and B are the same within {within}: {rest}, {took}")
+            format!("A and B are the same within {within}{but}: B is {change}, {took}")
         }
         (DuetAnswer::Undecided { needs_s }, _) => {
             let needs = needs_s.map_or_else(String::new, |needs_s| {
-                format!("; to decide needs about {}", length(whole_minutes(needs_s)))
+                let needs = length(whole_minutes(needs_s));
+                format!("; a duet of about {needs} would decide")
             });
-            format!("Undecided: B is {change}, {took}{needs}")
+            format!("Undecided: B seems {change}, {took}{needs}")
         }
     }
 }
 
-/// From two minutes on, whole ones: it is an estimate.
+/// Rounds an estimate of two minutes or more up to whole minutes.
 fn whole_minutes(seconds: f64) -> f64 {
     match seconds < 120.0 {
         true => seconds.ceil(),
@@ -84,7 +85,7 @@ fn whole_minutes(seconds: f64) -> f64 {
     }
 }
 
-/// `2.1 % slower (1.4–2.8 %)`. An interval on both sides of no change has signs.
+/// `2.1 % slower (1.4–2.8 %)`; with signs if the interval contains no change.
 fn change(ratio: f64, low: f64, high: f64) -> String {
     let precision = (high - low) / 2.0;
     let word = if ratio < 1.0 { "slower" } else { "faster" };
@@ -104,7 +105,7 @@ fn change(ratio: f64, low: f64, high: f64) -> String {
     format!("{size} {word} ({range})")
 }
 
-/// A share in percent, with a decimal more if it is known to less than 0.2 %.
+/// A share in percent, with a second decimal if it is known to less than 0.2 %.
 fn share(share: f64, precision: f64) -> String {
     match precision < 0.002 {
         true => format!("{:.2} %", share * 100.0),
@@ -125,7 +126,7 @@ fn slices(summary: &DuetSummary) -> String {
     match summary.mode {
         DuetMode::Simultaneous => "both sides at the same time".to_owned(),
         DuetMode::Alternating => format!(
-            "{slice} each, in random order ABBA or BAAB; {} after a switch are not counted",
+            "{slice} each, in random order ABBA or BAAB; the first {} after a switch do not count",
             latency(summary.cut_ms)
         ),
     }
@@ -256,8 +257,8 @@ mod tests {
         };
         assert_eq!(
             duet_answer(&summary(0.99, 0.97, 1.01, undecided)),
-            "Undecided: B is 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; to decide needs \
-             about 7 min"
+            "Undecided: B seems 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; a duet of \
+             about 7 min would decide"
         );
         let mut nothing = summary(1.0, 1.0, 1.0, DuetAnswer::Undecided { needs_s: None });
         nothing.figures[0].ratio = None;

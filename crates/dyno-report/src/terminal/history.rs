@@ -10,7 +10,7 @@ const NAME: usize = 12;
 const LATEST: usize = 12;
 /// The widest chart.
 const CHART_MAX: usize = 60;
-/// The least range of a chart, as a share of the highest value: noise must not fill it.
+/// The least range of a chart, as a share of the highest value, so that noise does not fill it.
 const RANGE_MIN: f64 = 0.05;
 
 /// A chart of each figure with its latest value, and a line for each change.

@@ -1,4 +1,4 @@
-//! What the history of a plan needs of each run besides its line.
+//! The plan and the costs of each run, for the history of a plan.
 
 use std::collections::BTreeMap;
 

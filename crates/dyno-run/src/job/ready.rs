@@ -43,7 +43,7 @@ pub struct Ready {
     /// Set if this job makes only part of a run's load. The gate gives the start of its sessions,
     /// and work that is done once per run is left to others.
     pub gate: Option<Gate>,
-    /// The other load that its sessions take turns with.
+    /// Its part in a duet, if it has one.
     pub duet: Option<DuetPart>,
     /// The observer on the server's host that the next run uses.
     pub remote_observer: Option<RemoteObserver>,

@@ -69,7 +69,7 @@ pub(super) fn in_turns(part: &DuetPart) -> Option<String> {
     (!part.duet.slices().together).then(|| {
         format!(
             "This is side {} of a duet. It waited while side {} worked, so its rates are about half \
-             of what it does in its own slices.",
+             of those in its own slices.",
             part.side.name(),
             part.side.other().name()
         )

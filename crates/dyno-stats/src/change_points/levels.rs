@@ -1,17 +1,18 @@
 //! Lasting changes of the level of a figure from run to run.
 //!
 //! [`super::change_points`] is about the seconds of one run, which are autocorrelated. Runs are
-//! taken to be independent, and there may be thousands of them, so no order is permuted: Student's
-//! t decides, as in Fleming, Kołaczkowski, Kumar and others, "Hunter: Using Change Point Detection
-//! to Hunt for Performance Regressions".
+//! taken to be independent, and there may be thousands of them, so Student's t-test replaces
+//! permutations, as in Fleming, Kołaczkowski, Kumar and others, "Hunter: Using Change Point
+//! Detection to Hunt for Performance Regressions".
 //!
-//! 1. The logarithms are compared, on which noise is the same at each level. Fewer runs
-//!    than the minimum segment that are far from all their neighbours are replaced by the median
-//!    of these: one outlier is no change.
+//! 1. Logarithms are compared, because their noise is the same at each level. Outliers, which are
+//!    fewer runs than the minimum segment and far from all their neighbours, are replaced by the
+//!    median of these neighbours.
 //! 2. Windows of several lengths, each half over the next, are split where the energy distance is
-//!    largest. Short windows show temporary changes, which a long one would average.
+//!    largest. Short windows show temporary changes, which a long window would average out.
 //! 3. The surest split of all windows is kept if its p-value, corrected for the places within the
-//!    window and for the number of windows, is significant. Its two sides are then searched alike.
+//!    window and for the number of windows, is significant. Its two sides are then searched in the
+//!    same way.
 //! 4. The change points are moved to where two levels fit best, and the weakest are removed until
 //!    each is significant and large enough.
 

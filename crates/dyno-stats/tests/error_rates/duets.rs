@@ -34,7 +34,7 @@ fn steps(source: &mut Source, slices: usize) -> Vec<f64> {
     speeds.collect()
 }
 
-/// A neighbour that takes most of the machine for one to ten slices, now and then.
+/// A neighbour that occasionally takes most of the machine for one to ten slices.
 fn bursts(source: &mut Source, slices: usize) -> Vec<f64> {
     let mut left = 0;
     let speeds = (0..slices).map(|_| {

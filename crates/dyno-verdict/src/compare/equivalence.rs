@@ -22,7 +22,7 @@ pub struct EquivalenceTest {
     pub low: f64,
     /// Its upper end; `None` means unbounded.
     pub high: Option<f64>,
-    /// What would decide; `None` if it is decided or unknown.
+    /// How much data would decide; `None` if it is decided or unknown.
     pub needs: Option<Needs>,
 }
 
@@ -38,25 +38,25 @@ fn as_name<S: Serializer>(answer: &Equivalence, to: S) -> Result<S::Ok, S::Error
 /// What was measured on a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many seconds.
+    /// Seconds.
     Seconds(f64),
-    /// So many runs.
+    /// Runs.
     Runs(usize),
-    /// So many blocks of an experiment.
+    /// Blocks of an experiment.
     Blocks(usize),
     /// Unknown.
     Unknown,
 }
 
-/// What would decide whether a figure is the same, roughly.
+/// Roughly how much data would decide whether a figure is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Needs {
-    /// Runs of so many seconds in total on each side.
+    /// Runs of this many seconds in total on each side.
     SecondsASide(f64),
-    /// So many more runs of the same length on each side.
+    /// This many more runs of the same length on each side.
     MoreRunsASide(u64),
-    /// So many more blocks of an experiment.
+    /// This many more blocks of an experiment.
     MoreBlocks(u64),
 }
 
@@ -92,7 +92,7 @@ impl EquivalenceTest {
     }
 }
 
-/// What was measured on the larger side, in the unit of the intervals.
+/// The data of the larger side: runs if the intervals come from runs, or else seconds.
 pub(super) fn amount(base: &[View], new: &[View], basis: Basis) -> Amount {
     let seconds = |views: &[View]| views.iter().map(|view| view.length_s).sum::<f64>();
     match basis {
@@ -101,7 +101,7 @@ pub(super) fn amount(base: &[View], new: &[View], basis: Basis) -> Amount {
     }
 }
 
-/// The test of a metric, if it is wanted: `found` are its ratio and the interval of the comparison.
+/// The test of a metric, if requested: `found` are its ratio and the interval of the comparison.
 pub(super) fn test(
     (base, new): (&Estimate, &Estimate),
     found: (f64, Bounds),

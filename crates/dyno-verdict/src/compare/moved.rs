@@ -1,4 +1,4 @@
-//! What changed on the servers of two sides while their runs went on.
+//! Settings and tables that changed during the runs of two sides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::view::View;
 
 /// The prefix of these differences.
 pub const DURING_RUN: &str = "during the run, ";
-/// The most values of a setting in a line; a line ends with the last value.
+/// The most values of a setting in a line, which always ends with the last value.
 const VALUES_MAX: usize = 4;
 
 /// The changes during the runs of a side, by what changed.
@@ -73,7 +73,7 @@ pub(super) fn differences(base: &[View], new: &[View]) -> Vec<Difference> {
     tables.into_iter().chain(settings).collect()
 }
 
-/// The changes of one kind, and whether others are known not to exist.
+/// The changes of one kind, and whether all changes are known.
 type Changes<'a> = (&'a BTreeMap<String, BTreeSet<String>>, bool);
 
 fn lines(base: Changes<'_>, new: Changes<'_>) -> Vec<Difference> {

@@ -146,7 +146,7 @@ fn the_servers_warnings_are_reported() {
 #[test]
 fn deadlocks_that_the_server_does_not_count_are_explained_with_the_errors() {
     const DEADLOCKS: &str = "db.status.innodb_deadlocks";
-    let of_others = "not of row locks, which Innodb_deadlocks counts: those of metadata locks";
+    let of_others = "not of row locks: Innodb_deadlocks did not count them. Deadlocks of metadata";
     let seen = |counted: f64, code: &str, count: u64| {
         let mut run = dyno_samples::good();
         series(&mut run, DEADLOCKS, &[counted; 30]);

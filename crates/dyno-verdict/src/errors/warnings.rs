@@ -129,8 +129,8 @@ impl OtherLocks {
 
     pub(super) fn sentence(&self) -> String {
         format!(
-            " {} (error {DEADLOCK}) {} not of row locks, which {} counts: those of metadata locks, \
-             as ALTER TABLE takes them, have the same error.",
+            " {} (error {DEADLOCK}) {} not of row locks: {} did not count them. Deadlocks of \
+             metadata locks, which ALTER TABLE takes, have the same error.",
             text::counted(self.count, "deadlock"),
             text::verb(self.count, "was", "were"),
             self.counter

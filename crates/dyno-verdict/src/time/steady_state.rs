@@ -27,8 +27,8 @@ pub(super) const WARM_UP: Check = Check {
            seconds, up to a fifth) differs from the rest by {0} % with {1} % confidence, or the \
            rate steps within that fifth by {3} %. Not checked if the beginning differs by {4} % \
            and moves the mean by {5} %, but without that confidence, or if `steady-state` reports \
-           a drift beyond it. After a later step, only the part before it is examined. Needs {2} \
-           whole seconds without stalls.",
+           a longer drift. If the rate steps later, only the part before the step is checked. \
+           Needs {2} whole seconds without stalls.",
     thresholds: &[EARLY, SURE, BINS, DRIFT, UNDECIDED, MOVED],
     make: warm_up,
 };

@@ -9,17 +9,17 @@ use dyno_stats::{LevelChanges, level_changes};
 
 use super::groups::Run;
 
-/// A level lasts at least this many runs.
+/// The fewest runs between two changes.
 pub(super) const RUNS_A_LEVEL: usize = 3;
 
-/// A figure of fewer runs cannot change.
+/// Fewer runs cannot show a change.
 pub(super) const RUNS_MIN: usize = 2 * RUNS_A_LEVEL;
 
-/// The costs of an event, by their names, and their unit.
+/// The names of costs per event, and their unit.
 const COSTS: [&str; 2] = ["client CPU", "server CPU"];
 const COST_UNIT: &str = "us";
 
-/// The percentiles of a list of runs.
+/// The percentiles that a list of runs has.
 const PERCENTS: [f64; 2] = [95.0, 99.0];
 
 /// The figures that enough runs have: the rate, the percentile of headlines, those of the

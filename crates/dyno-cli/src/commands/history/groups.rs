@@ -23,7 +23,7 @@ pub(super) struct Run<'a> {
     pub(super) of: &'a PlanAndCosts,
 }
 
-/// Whether a run has a place in this order.
+/// Whether a run has a level to be ordered by.
 pub(super) fn is_placed(line: &RunLine, by: &str) -> bool {
     by == DATE || level(line, by).is_some()
 }
@@ -64,7 +64,7 @@ fn own_factors<'a>(line: &'a RunLine, by: &str) -> impl Iterator<Item = (&'a str
 }
 
 fn sort(runs: &mut [Run<'_>], by: &str) {
-    // Logs without a time are in the order of their numbers.
+    // If a run has no time, all runs are in the order of their numbers.
     let are_dated = runs.iter().all(|run| run.line.started_unix_s.is_some());
     let date = |run: &Run<'_>| {
         let started = run.line.started_unix_s.filter(|_| are_dated);
@@ -89,7 +89,7 @@ fn sort(runs: &mut [Run<'_>], by: &str) {
     }
 }
 
-/// The level by which a run is placed, except for the date.
+/// The level that places a run in any order but the date.
 fn level(line: &RunLine, by: &str) -> Option<String> {
     let version = || Some(line.server_version.clone()).filter(|version| !version.is_empty());
     match by {

@@ -63,7 +63,7 @@ pub(super) fn held(history: &History, conditions: &[Threshold]) -> Vec<Held> {
     conditions.iter().filter_map(held).collect()
 }
 
-/// Rejects a condition on a figure that no plan has: a typo would silently have no effect.
+/// Rejects a condition on a figure that no plan has, because a typo would have no effect.
 ///
 /// # Errors
 /// There is such a condition.
@@ -76,7 +76,7 @@ pub(super) fn refuse_unknown(histories: &[History], conditions: &[Threshold]) ->
             names.sort();
             names.dedup();
             Err(usage(format!(
-                "--fail-if: {condition}: no plan has this figure; there are {}",
+                "--fail-if: {condition}: no plan has this figure; known figures: {}",
                 names.join(", ")
             )))
         }
@@ -182,9 +182,9 @@ mod tests {
         let error = refuse_unknown(&all, &[condition("queries < 0.9x")]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "--fail-if: queries < 0.9x: no plan has this figure; there are rate, server_cpu"
+            "--fail-if: queries < 0.9x: no plan has this figure; known figures: rate, server_cpu"
         );
-        // Before there are enough runs, nothing is known of the figures.
+        // With too few runs, no figure is known.
         refuse_unknown(&[], &[condition("queries < 0.9x")]).unwrap();
     }
 }

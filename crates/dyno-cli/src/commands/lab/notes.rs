@@ -133,7 +133,7 @@ pub(super) fn shared(done: &[Done]) -> Option<String> {
     let runs: Vec<String> = runs.map(i64::to_string).collect();
     let plural = if runs.len() == 1 { "run" } else { "runs" };
     Some(format!(
-        "costs of the server in {} of {} trials include {}: {plural} {}",
+        "server costs in {} of {} trials include {}: {plural} {}",
         found.len(),
         done.len(),
         others(*first),
@@ -221,7 +221,7 @@ mod tests {
         let all = [done(3, None), done(4, clients), done(5, clients)];
         assert_eq!(
             shared(&all).unwrap(),
-            "costs of the server in 2 of 3 trials include other clients: runs 4, 5"
+            "server costs in 2 of 3 trials include other clients: runs 4, 5"
         );
         assert_eq!(shared(&all[..1]), None);
     }

@@ -106,7 +106,7 @@ fn the_server_counts_the_same_transactions() {
     admin.query(format!("CREATE DATABASE {DATABASE}")).unwrap();
     // The server's count, without the log-in, and the driver's.
     let mut counts = Vec::new();
-    // Autovacuum may have transactions in the database now and then.
+    // Autovacuum occasionally has transactions in the database.
     while counts.len() < 3 {
         let before = counted(&mut admin);
         let own = work();
