@@ -108,9 +108,8 @@ impl Recording {
             store: Mutex::new(store),
             sinks,
         });
-        if let Some(part) = &ready.duet {
-            outputs.each(|sink| sink.facts(&head::duet(part)));
-        }
+        let of_duet = ready.duet.as_ref().map(head::duet);
+        outputs.each(|sink| sink.facts(of_duet.as_slice().as_flattened()));
         let origin = Arc::new(AtomicU64::new(0));
         let hidden = Arc::<Hidden>::default();
         let profiling = Profiling::of(&wanted, &ready.job);
