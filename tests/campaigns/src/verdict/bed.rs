@@ -149,6 +149,14 @@ impl Bed {
         }
     }
 
+    /// Whether its server is PostgreSQL.
+    pub(super) fn is_postgres(&self) -> bool {
+        match self.on {
+            On::Server(kind) | On::Two(kind) | On::Throttled(kind) => kind == Kind::Postgres,
+            On::Galera | On::Sqlite | On::SqliteInMemory => false,
+        }
+    }
+
     /// The URL of the database, with all endpoints that get load.
     pub(super) fn url(&self) -> String {
         let second = match (&self.relay, &self.second) {

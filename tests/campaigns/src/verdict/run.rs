@@ -77,7 +77,7 @@ pub(super) fn run(
         tools::restored(bed, folder)?;
     }
     if !case.is_bad() {
-        write_back(bed)?;
+        settle(bed)?;
     }
     statements(bed, case.before)?;
     let mut line = case.run.to_owned();
@@ -130,10 +130,15 @@ fn statements(bed: &Bed, all: &[&str]) -> Result<()> {
     all.iter().try_for_each(|sql| administrator.execute(sql))
 }
 
-/// Writes back the pages that earlier runs and the load left dirty. Without this, a good run starts
-/// while the server is still busy with them, and Dyno is right to report it.
-fn write_back(bed: &Bed) -> Result<()> {
+/// Finishes the work that earlier runs and the load left to the server, such as writing back dirty
+/// pages. Without this, a good run starts while the server is still busy with it, and Dyno is right
+/// to report it.
+fn settle(bed: &Bed) -> Result<()> {
     const SETTING: &str = "SET GLOBAL innodb_max_dirty_pages_pct =";
+    if bed.is_postgres() {
+        // Otherwise autovacuum does that during the run.
+        return statements(bed, &["VACUUM (ANALYZE)", "CHECKPOINT"]);
+    }
     if !bed.has_innodb() {
         return Ok(());
     }
