@@ -26,8 +26,8 @@ fn set_slice(slice_ns: u64) {
     unsafe {
         let mut attributes: libc::sched_attr = std::mem::zeroed();
         let size = size_of::<libc::sched_attr>() as u32;
-        let own = &raw mut attributes;
-        if libc::syscall(libc::SYS_sched_getattr, 0, own, size, 0) != 0 {
+        let read = libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0);
+        if read != 0 {
             return;
         }
         // Other policies have no slices, and a runtime means something else there.
@@ -37,7 +37,7 @@ fn set_slice(slice_ns: u64) {
         }
         attributes.size = size;
         attributes.sched_runtime = slice_ns;
-        libc::syscall(libc::SYS_sched_setattr, 0, own, 0);
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw mut attributes, 0);
     }
 }
 

@@ -70,8 +70,8 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
 #[test]
 fn equal_sides_on_a_server_are_the_same_within_a_margin() {
     let lab = Lab::new();
-    let (a, options) = prepared(&lab, Kind::MariaDb);
-    let (b, _) = prepared(&lab, Kind::MariaDb);
+    let (a, options) = prepared(&lab, Kind::Mariadb);
+    let (b, _) = prepared(&lab, Kind::Mariadb);
     let (a, b) = (a.url(), b.url());
     let options = options.replace(&format!("--target {a}"), "");
     let line = format!("duet {a} {b} oltp_point_select {options} -c 4 --at-most 8s {SHORT}");
@@ -160,8 +160,8 @@ fn requests_that_make_no_duet_are_refused_before_the_load() {
 #[test]
 fn a_side_without_tables_is_named() {
     let lab = Lab::new();
-    let (full, options) = prepared(&lab, Kind::MariaDb);
-    let empty = dyno_tests::Database::new(Kind::MariaDb);
+    let (full, options) = prepared(&lab, Kind::Mariadb);
+    let empty = dyno_tests::Database::new(Kind::Mariadb);
     let (full, empty) = (full.url(), empty.url());
     let options = options.replace(&format!("--target {full}"), "");
     let line = format!("duet {full} {empty} oltp_point_select {options} --slice 50ms {SHORT}");

@@ -31,7 +31,7 @@ pub(super) fn summary(
     let percents: Vec<f64> = percents.map(|percentile| percentile.percent).collect();
     let mut findings = found.findings();
     findings.extend(servers(&a.summary, &b.summary));
-    let sides = [a, b].iter().enumerate().map(|(number, own)| DuetSide {
+    let sides = [a, b].into_iter().enumerate().map(|(number, own)| DuetSide {
         label: request.labels[number].clone(),
         server: server(&own.summary),
         run: own.summary.recorded.clone(),

@@ -1,5 +1,7 @@
 //! Two sides on one noisy machine, in turns and together: ratios from paired blocks.
 
+#![allow(clippy::unwrap_used)] // helper functions are test code too
+
 use std::f64::consts::TAU;
 
 use dyno_stats::PairedRatio;

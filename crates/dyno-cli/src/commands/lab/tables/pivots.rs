@@ -120,6 +120,7 @@ mod tests {
             ratio: None,
             low: None,
             high: None,
+            equivalence: None,
             stalled_s: None,
             verdict: None,
             thin: false,
