@@ -144,7 +144,8 @@ mod tests {
     fn a_process_uses_cpu_time() {
         let pid = std::process::id() as i32;
         let mut server = Server::of(pid);
-        assert_eq!(server.read(1), 0);
+        let first_ns = server.read(1);
+        assert!(first_ns < 10_000_000, "{first_ns}");
         let until = dyno_core::clock::process_cpu() + 20_000_000;
         let mut work = 0u64;
         while dyno_core::clock::process_cpu() < until {
