@@ -91,9 +91,9 @@ pub struct DuetSummary {
     pub margin: Option<f64>,
     /// The answer about the rates.
     pub answer: DuetAnswer,
-    /// Findings about the duet as a whole; those about one side are in its run.
+    /// Findings about the duet as a whole, and those about a side that concern the ratio.
     pub findings: Vec<DuetFinding>,
-    /// The worst of its findings, and of those of its sides that concern the ratio.
+    /// The worst of its findings.
     pub verdict: Verdict,
 }
 

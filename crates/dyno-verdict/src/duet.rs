@@ -1,5 +1,9 @@
 //! The checks of a side that concern the ratio of a duet.
 
+use dyno_core::catalogue::names;
+use dyno_core::finding::{Finding, Outcome};
+use dyno_core::record::RunRecord;
+
 /// Checks that do not concern the ratio: of conditions that reach both sides alike because their
 /// slices alternate within milliseconds, and of counters that a server or host keeps for both.
 const SHARED: [&str; 21] = [
@@ -26,6 +30,33 @@ const SHARED: [&str; 21] = [
     "observers",
 ];
 
+/// Checks whose evidence about one side includes what the other side does.
+const OF_BOTH: [&str; 4] = [
+    "server-counters",
+    "other-load",
+    "other-processes",
+    "moved-settings",
+];
+
+/// Leaves doubts unchecked that the other side of a duet may be the cause of.
+pub(crate) fn apply(run: &RunRecord, findings: &mut [Finding]) {
+    if run.fact(names::DUET_SIDE).is_none() {
+        return;
+    }
+    let is_of_both = |finding: &&mut Finding| OF_BOTH.contains(&finding.check.as_str());
+    for finding in findings.iter_mut().filter(is_of_both) {
+        if matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) {
+            finding.outcome = Outcome::NotChecked;
+            finding.evidence = format!(
+                "This includes the other side of the duet. {}",
+                finding.evidence
+            );
+            finding.advice.clear();
+            finding.causes.clear();
+        }
+    }
+}
+
 /// Whether a finding of this check about one side of a duet puts the ratio of the sides in doubt.
 pub fn concerns_ratio(check: &str) -> bool {
     !SHARED.contains(&check)
@@ -33,14 +64,31 @@ pub fn concerns_ratio(check: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dyno_samples::{Product, closed, fact};
+
     use super::*;
     use crate::checks;
+    use crate::tests::check;
 
     #[test]
     fn shared_checks_exist() {
         for name in SHARED {
             assert!(checks().iter().any(|check| check.name == name), "{name}");
         }
+        for name in OF_BOTH {
+            assert!(checks().iter().any(|check| check.name == name), "{name}");
+        }
         assert!(concerns_ratio("errors") && !concerns_ratio("length"));
+    }
+
+    #[test]
+    fn a_side_is_not_doubted_for_what_the_other_side_does() {
+        let mut run = closed(&[1000.0; 20], Product::Mysql);
+        dyno_samples::series(&mut run, "db.status.questions", &[50_000.0; 20]);
+        check(&run, "server-counters", Outcome::Doubt);
+        fact(&mut run, "duet.side", "A");
+        let finding = check(&run, "server-counters", Outcome::NotChecked);
+        assert!(finding.evidence.starts_with("This includes the other side"));
+        check(&run, "errors", Outcome::Pass);
     }
 }

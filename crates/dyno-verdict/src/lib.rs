@@ -87,6 +87,7 @@ pub fn judge_with_parts(run: &RunRecord, context: &Context) -> (Vec<Finding>, Ve
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.judge(&view)).collect();
     server_host::apply(run, context, &mut findings);
+    duet::apply(run, &mut findings);
     let parts = schedule::judge(run, context, &mut findings);
     root_causes::apply(&view, &mut findings);
     (findings, parts)

@@ -14,6 +14,10 @@ const CUT_MS_MIN: f64 = 1.0;
 const SETTLED: f64 = 0.1;
 /// A window with this many events shows the rate to a tenth.
 const WINDOW_EVENTS: f64 = 100.0;
+/// The shortest window, in parts: the scheduler's turns make shorter ones uneven.
+const WINDOW_MIN: usize = 3;
+/// A window differs from the usual rate by more than this many standard deviations, or not at all.
+const DEVIATIONS: f64 = 2.5;
 
 /// What a pilot shows about one side.
 #[derive(Clone, Debug, Default)]
@@ -96,24 +100,36 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     })
 }
 
-/// How long the rate of events after a switch differs from the rate in the second half of the
-/// slice. With too few events to see that, half of the slice.
+/// How long the rate of events after a switch differs from what it is in the second half of the
+/// slice. Windows of the second half show how much the rate varies anyway. With too few events to
+/// tell, half of the slice.
 fn disturbed_ms(pilot: &Pilot) -> f64 {
     let parts = pilot.profile.len();
-    let later = &pilot.profile[parts / 2..];
-    let usual = later.iter().sum::<u64>() as f64 / later.len().max(1) as f64;
-    let window = (WINDOW_EVENTS / usual.max(f64::MIN_POSITIVE)).ceil() as usize;
-    let part_ms = pilot.slice_ms / parts.max(1) as f64;
     let half_ms = pilot.slice_ms / 2.0;
-    if usual <= 0.0 || window > parts / 8 {
+    let rates = |range: std::ops::Range<usize>, window: usize| -> Vec<f64> {
+        let within = pilot.profile[range].chunks_exact(window);
+        let rate = |ends: &[u64]| ends.iter().sum::<u64>() as f64 / window as f64;
+        within.map(rate).collect()
+    };
+    let later = parts / 2..parts;
+    let Some(usual) = dyno_stats::mean(&rates(later.clone(), 1)).filter(|usual| *usual > 0.0)
+    else {
+        return half_ms;
+    };
+    let window = ((WINDOW_EVENTS / usual).ceil() as usize).max(WINDOW_MIN);
+    if window > parts / 8 {
         return half_ms;
     }
-    let settled = |at: usize| {
-        let own = pilot.profile[at..at + window].iter().sum::<u64>() as f64 / window as f64;
-        (own / usual - 1.0).abs() <= SETTLED
-    };
-    let first = (0..parts / 2).find(|at| settled(*at) && settled(*at + window));
-    first.map_or(half_ms, |at| at as f64 * part_ms)
+    let spread = |rate: &f64| (rate - usual).powi(2);
+    let squares: Vec<f64> = rates(later, window).iter().map(spread).collect();
+    let deviation = dyno_stats::mean(&squares).unwrap_or(0.0).sqrt();
+    let settled = (SETTLED * usual).max(DEVIATIONS * deviation);
+    let early = rates(0..parts / 2, window);
+    let is_settled = |rates: &[f64]| rates.iter().all(|rate| (rate - usual).abs() <= settled);
+    let first = early.windows(2).position(is_settled);
+    first.map_or(half_ms, |at| {
+        (at * window) as f64 * pilot.slice_ms / parts as f64
+    })
 }
 
 #[cfg(test)]
@@ -135,15 +151,19 @@ mod tests {
     #[test]
     fn quick_events_get_short_slices() {
         let found = choose(&[pilot(1, 100, 0.4), pilot(1, 120, 0.6)], 0.0).unwrap();
-        assert_eq!((found.slice_ms, found.cut_ms), (25.0, 1.0));
-        assert_eq!(found.switch_ms, 1.0);
+        assert_eq!(
+            (found.slice_ms, found.cut_ms, found.switch_ms),
+            (50.0, 3.0, 3.0)
+        );
+        let at_once = choose(&[pilot(0, 100, 0.4), pilot(0, 120, 0.6)], 0.0).unwrap();
+        assert_eq!((at_once.slice_ms, at_once.cut_ms), (25.0, 1.0));
     }
 
     #[test]
     fn the_cut_covers_the_switch_and_the_events() {
         let switch = choose(&[pilot(1, 100, 0.4), pilot(12, 100, 0.4)], 0.0).unwrap();
         assert_eq!((switch.cut_ms, switch.slice_ms), (12.0, 125.0));
-        let events = choose(&[pilot(1, 100, 4.2), pilot(1, 100, 0.4)], 0.0).unwrap();
+        let events = choose(&[pilot(0, 100, 4.2), pilot(0, 100, 0.4)], 0.0).unwrap();
         assert_eq!((events.cut_ms, events.slice_ms), (4.5, 50.0));
     }
 
@@ -156,7 +176,7 @@ mod tests {
 
     #[test]
     fn rare_events_need_long_slices() {
-        let mut rare = pilot(1, 100, 1.0);
+        let mut rare = pilot(0, 100, 1.0);
         rare.per_s = 30.0;
         assert_eq!(
             choose(&[rare.clone(), rare], 0.0).unwrap().slice_ms,

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use dyno_analysis::duet::{DuetMeasurement, answer};
 use dyno_core::catalogue::names;
 use dyno_core::duet::{DUET_SCHEMA_VERSION, DuetEnd, DuetFinding, DuetMode, DuetSide, DuetSummary};
-use dyno_core::finding::{Finding, Outcome as Found, Verdict, verdict};
+use dyno_core::finding::{Finding, Outcome as Found, Verdict};
 use dyno_core::record::Fact;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_load::{BLOCK, Slices};
@@ -31,13 +31,18 @@ pub(super) fn summary(
     let percents: Vec<f64> = percents.map(|percentile| percentile.percent).collect();
     let mut findings = found.findings();
     findings.extend(servers(&a.summary, &b.summary));
-    let sides = [a, b].into_iter().enumerate().map(|(number, own)| DuetSide {
-        label: request.labels[number].clone(),
-        server: server(&own.summary),
-        run: own.summary.recorded.clone(),
-        events: found.events(number),
-        verdict: own.summary.verdict,
-    });
+    findings.extend(of_side("A", &a.summary));
+    findings.extend(of_side("B", &b.summary));
+    let sides = [a, b]
+        .into_iter()
+        .enumerate()
+        .map(|(number, own)| DuetSide {
+            label: request.labels[number].clone(),
+            server: server(&own.summary),
+            run: own.summary.recorded.clone(),
+            events: found.events(number),
+            verdict: own.summary.verdict,
+        });
     DuetSummary {
         schema_version: DUET_SCHEMA_VERSION,
         tool: concat!("dyno ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -55,24 +60,36 @@ pub(super) fn summary(
         figures: found.figures(&percents),
         margin: request.margin,
         answer: answer(found.rate().as_ref(), request.margin, measured_s),
-        verdict: judged(&findings, [&a.summary, &b.summary]),
+        verdict: judged(&findings),
         findings,
     }
 }
 
-/// The worst finding about the duet, or about a side if it concerns the ratio.
-fn judged(findings: &[DuetFinding], sides: [&RunSummary; 2]) -> Verdict {
-    let of_duet = findings.iter().map(|finding| match finding.outcome {
+/// The findings about a side that concern the ratio.
+fn of_side(name: &str, side: &RunSummary) -> Vec<DuetFinding> {
+    let is_against = |finding: &&Finding| {
+        let counts = matches!(finding.outcome, Found::Doubt | Found::Refuse);
+        counts && finding.waived.is_none() && concerns_ratio(&finding.check)
+    };
+    let against = side.findings.iter().filter(is_against);
+    against
+        .map(|finding| DuetFinding {
+            check: finding.check.clone(),
+            outcome: finding.outcome,
+            evidence: format!("Side {name}: {}", finding.evidence),
+            advice: finding.advice.clone(),
+        })
+        .collect()
+}
+
+/// The verdict: the worst finding.
+fn judged(findings: &[DuetFinding]) -> Verdict {
+    let verdicts = findings.iter().map(|finding| match finding.outcome {
         Found::Refuse => Verdict::Refused,
         Found::Doubt => Verdict::Doubtful,
         Found::Pass | Found::NotChecked => Verdict::Valid,
     });
-    let of_side = sides.map(|side| {
-        let relevant = side.findings.iter();
-        let relevant = relevant.filter(|finding| concerns_ratio(&finding.check));
-        verdict(&relevant.cloned().collect::<Vec<Finding>>())
-    });
-    of_duet.chain(of_side).max().unwrap_or(Verdict::Valid)
+    verdicts.max().unwrap_or(Verdict::Valid)
 }
 
 fn server(summary: &RunSummary) -> String {

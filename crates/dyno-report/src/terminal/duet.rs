@@ -9,6 +9,7 @@ use super::look::{Ink, Look};
 use super::page::Page;
 use crate::document::{self, Cell, Table, Value, times};
 use crate::number::{amount, latency, length, rate};
+use dyno_stats::intervals::SERIES_MIN as PAIRS_MIN;
 
 /// The result: the answer in a sentence, the verdict, the sides, the figures with their ratios, and
 /// findings. An empty line comes first and a line end last.
@@ -54,7 +55,7 @@ pub fn duet_answer(summary: &DuetSummary) -> String {
     let rate = summary.figures.first();
     let Some((ratio, low, high)) = rate.and_then(|rate| Some((rate.ratio?, rate.low?, rate.high?)))
     else {
-        return format!("Undecided: {took} are too few to compare the rates");
+        return format!("Undecided: {took} are too few; a ratio needs {PAIRS_MIN} blocks");
     };
     let change = change(ratio, low, high);
     match (summary.answer, summary.margin) {
@@ -266,7 +267,7 @@ mod tests {
         nothing.measured_s = 1.5;
         assert_eq!(
             duet_answer(&nothing),
-            "Undecided: 3 blocks in 1.5 s are too few to compare the rates"
+            "Undecided: 3 blocks in 1.5 s are too few; a ratio needs 10 blocks"
         );
     }
 
