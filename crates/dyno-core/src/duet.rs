@@ -131,6 +131,9 @@ pub struct DuetFigure {
     pub low: Option<f64>,
     /// Upper end of that interval.
     pub high: Option<f64>,
+    /// The p-value of a difference. Those of other figures than the rate are corrected for their
+    /// number (Holm).
+    pub p_corrected: Option<f64>,
     /// How many pairs the ratio comes from.
     pub pairs: u64,
 }

@@ -7,6 +7,7 @@
 //! deviation of one side from its mean minus that of the other. Common noise cancels, and the rest
 //! is a series whose mean has an interval under autocorrelation ([`Mean::of_series`]).
 
+use crate::distributions::student_two_sided;
 use crate::intervals::{Bounds, Mean};
 use crate::quantiles::mean;
 
@@ -58,6 +59,16 @@ impl PairedRatio {
     /// The ratio.
     pub fn ratio(&self) -> f64 {
         self.0.mean.exp()
+    }
+
+    /// The p-value of a ratio of 1.
+    pub fn p(&self) -> f64 {
+        let deviation = self.0.variance.sqrt();
+        match deviation > 0.0 {
+            true => student_two_sided(self.0.mean / deviation, self.0.degrees),
+            false if self.0.mean == 0.0 => 1.0,
+            false => 0.0,
+        }
     }
 
     /// Its interval by Student's t; `None` for an invalid confidence.
@@ -135,6 +146,16 @@ mod tests {
         let longer = found.longer_by(precision / 2.0, 0.95).unwrap();
         assert!((longer - 4.0).abs() < 0.2, "{longer}");
         assert!(found.longer_by(precision, 0.95).unwrap() <= 1.0 + 1e-9);
+    }
+
+    #[test]
+    fn the_p_value_agrees_with_the_interval() {
+        let found = PairedRatio::of_logarithms(&around(0.02, 0.1, 50)).unwrap();
+        let p = found.p();
+        let contains = |confidence| found.interval(confidence).unwrap().contains(1.0);
+        assert!(contains(1.0 - 0.9 * p) && !contains(1.0 - 1.1 * p), "{p}");
+        assert_eq!(PairedRatio::of_logarithms(&[0.0; 20]).unwrap().p(), 1.0);
+        assert_eq!(PairedRatio::of_logarithms(&[0.1; 20]).unwrap().p(), 0.0);
     }
 
     #[test]

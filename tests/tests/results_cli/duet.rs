@@ -41,7 +41,7 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
         sleeping(&lab, "fast.lua", "2"),
         sleeping(&lab, "slow.lua", "2.5"),
     );
-    let line = format!("duet {fast} {slow} --target sqlite:none.db -c 4 --at-most 6s {SHORT}");
+    let line = format!("duet {fast} {slow} --target sqlite:none.db -c 4 --at-most 10s {SHORT}");
     let (shown, found) = result(&lab, &line);
     has(
         &shown,
@@ -102,7 +102,8 @@ fn both_sides_work_together_on_request() {
     has(&shown, &["both sides at the same time"]);
     let ratio = number(&figure(&found, "rate")["ratio"]);
     assert!((0.4..0.65).contains(&ratio), "{found:#}");
-    assert!(found["findings"].as_array().unwrap().is_empty());
+    let mut findings = found["findings"].as_array().unwrap().iter();
+    assert!(findings.all(|own| own["check"] == "work-done"), "{found:#}");
 }
 
 #[test]

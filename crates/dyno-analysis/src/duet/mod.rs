@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use dyno_core::duet::{DuetAnswer, DuetFigure, DuetFinding};
 use dyno_core::interval::carries;
 use dyno_core::reported::Better;
+use dyno_stats::multiple::holm;
 use dyno_stats::{Equivalence, Margin, PairedRatio, Tested, inner_confidence};
 
 pub use self::choice::{Choice, NoChoice, Pilot, choose};
@@ -62,10 +63,13 @@ impl DuetMeasurement {
 
     /// All figures; `percents` are the percentiles of the latencies.
     pub fn figures(&self, percents: &[f64]) -> Vec<DuetFigure> {
-        let mut figures = vec![self.rate_figure()];
+        let mut figures = Vec::new();
         figures.extend(percents.iter().map(|percent| self.percentile(*percent)));
         figures.extend(self.cost("client CPU per event", |own| Some(own.client_ns)));
         figures.extend(self.cost("server CPU per event", |own| own.server_ns));
+        // The rate is the question; the others are looked at because they are there.
+        correct(&mut figures);
+        figures.insert(0, self.rate_figure());
         figures
     }
 
@@ -174,7 +178,20 @@ fn figure(
         ratio: ratio.map(|ratio| ratio.ratio()),
         low: interval.map(|bounds| bounds.low),
         high: interval.map(|bounds| bounds.high),
+        p_corrected: ratio.map(|ratio| ratio.p()),
         pairs: pairs as u64,
+    }
+}
+
+/// Corrects the p-values for the number of figures.
+fn correct(figures: &mut [DuetFigure]) {
+    let known: Vec<f64> = figures.iter().filter_map(|one| one.p_corrected).collect();
+    let mut corrected = holm(&known).into_iter();
+    for p in figures
+        .iter_mut()
+        .filter_map(|one| one.p_corrected.as_mut())
+    {
+        *p = corrected.next().unwrap_or(1.0);
     }
 }
 

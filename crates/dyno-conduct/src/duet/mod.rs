@@ -26,7 +26,7 @@ use dyno_stats::stopping::early_confidence;
 
 use self::blocks::{Counted, measurement};
 use self::clocks::{Readings, ServerPid};
-use self::pilot::{PilotSide, is_called_off, pilot};
+use self::pilot::{PilotSide, pilot};
 use self::settings::Switch;
 use self::side::{Prepared, forwarded};
 use crate::command::Command;
@@ -212,9 +212,6 @@ struct Conductor<'a> {
     pids: [ServerPid; 2],
 }
 
-/// How a side ended.
-type Ended = Result<Measured>;
-
 impl Conductor<'_> {
     /// Runs both sides to their end.
     fn run(&self, sides: [Prepared; 2], stage: &mut dyn Stage) -> Result<([Measured; 2], DuetEnd)> {
@@ -235,12 +232,12 @@ impl Conductor<'_> {
                 .switch
                 .map(|switch| scope.spawn(move || switch.follow(self.duet, over)));
             let [sinks_a, sinks_b] = sinks;
-            let a = scope.spawn(move || of_a.measure(&sinks_a, self.duet));
+            let a = scope.spawn(move || of_a.measure(&sinks_a, (self.duet, Side::A)));
             // B starts once A is ready: a calibration must not share the machine.
             while !a.is_finished() && !self.duet.awaits(Side::A, Duration::from_millis(50)) {
                 forward(&taken, stage);
             }
-            let b = scope.spawn(move || of_b.measure(&sinks_b, self.duet));
+            let b = scope.spawn(move || of_b.measure(&sinks_b, (self.duet, Side::B)));
             let mut watch = Watch::default();
             while !(a.is_finished() && b.is_finished()) {
                 std::thread::sleep(LOOK.min(Duration::from_millis(100)));
@@ -256,8 +253,9 @@ impl Conductor<'_> {
             let switched = switched.map_or(Ok(()), joined);
             (joined(a), joined(b), switched, watch.end)
         });
-        let measured = both(a, b)?;
+        let (a, b) = both(a, b, self.duet)?;
         switched?;
+        let measured = [a, b];
         let is_stopped = self.stop.level() != StopLevel::None;
         let failed = |own: &Measured| matches!(own.summary.end, RunEnd::Failed(_));
         let end = match end {
@@ -371,15 +369,12 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Both sides, or the cause of the failure: not the error of a side that only waited.
-fn both(a: Ended, b: Ended) -> Result<[Measured; 2]> {
+/// Both sides, or the error of the side that failed first: the other one has only waited for it.
+fn both<T>(a: Result<T>, b: Result<T>, duet: &Duet) -> Result<(T, T)> {
     match (a, b) {
-        (Ok(a), Ok(b)) => Ok([a, b]),
-        (Err(error), Ok(_)) => Err(error.context("side A failed")),
-        (Ok(_), Err(error)) => Err(error.context("side B failed")),
-        (Err(a), Err(b)) => Err(match is_called_off(&a) {
-            true => b.context("side B failed"),
-            false => a.context("side A failed"),
-        }),
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (Err(a), Err(_)) if duet.given_up() != Some(Side::B) => Err(a.context("side A failed")),
+        (Err(a), Ok(_)) => Err(a.context("side A failed")),
+        (_, Err(b)) => Err(b.context("side B failed")),
     }
 }

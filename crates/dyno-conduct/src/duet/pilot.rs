@@ -10,6 +10,7 @@ use dyno_core::plan::{Drive, OptionValue};
 use dyno_load::{Duet, DuetPart, RunOutcome, Side, Slices, StopSignal};
 use dyno_run::{Job, Loaded};
 
+use super::both;
 use super::settings::Switch;
 use crate::hints::with_hint;
 
@@ -57,27 +58,8 @@ pub(super) fn pilot(
     });
     // If both fail, the side that only waited for the other is not the cause.
     let a = a.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let (a, b) = match (a, b) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(error), Ok(_)) => return Err(error.context("side A")),
-        (Ok(_), Err(error)) => return Err(error.context("side B")),
-        (Err(a), Err(b)) => {
-            return Err(match is_called_off(&a) {
-                true => b.context("side B"),
-                false => a.context("side A"),
-            });
-        }
-    };
+    let (a, b) = both(a, b, &duet)?;
     Ok([(Side::A, a), (Side::B, b)].map(|(side, outcome)| shown(&duet, side, &outcome)))
-}
-
-/// Whether a load was cancelled because the other side did not start.
-pub(super) fn is_called_off(error: &anyhow::Error) -> bool {
-    let of_load = |cause: &(dyn std::error::Error + 'static)| {
-        let own = cause.downcast_ref::<dyno_load::LoadError>();
-        own.is_some_and(|own| matches!(own, dyno_load::LoadError::CalledOff(_)))
-    };
-    error.chain().any(of_load)
 }
 
 fn load(
@@ -88,7 +70,7 @@ fn load(
 ) -> Result<RunOutcome> {
     let outcome = loaded(side, place, duet, stop);
     if outcome.is_err() {
-        duet.give_up();
+        duet.give_up(place);
     }
     outcome
 }

@@ -101,10 +101,14 @@ impl Prepared {
     }
 
     /// Runs it.
-    pub(super) fn measure(mut self, sinks: &Sinks, duet: &Duet) -> Result<Measured> {
+    pub(super) fn measure(
+        mut self,
+        sinks: &Sinks,
+        (duet, side): (&Duet, Side),
+    ) -> Result<Measured> {
         let measured = dyno_run::measure(&mut self.ready, &self.request, sinks);
         if measured.is_err() {
-            duet.give_up();
+            duet.give_up(side);
         }
         let workload = &self.request.plan.workload;
         measured.map_err(|error| with_hint(error.into(), &self.ready, workload))

@@ -131,7 +131,7 @@ struct Book {
 struct Meeting {
     arrived: [bool; 2],
     begin: Option<Nanos>,
-    given_up: bool,
+    given_up: Option<Side>,
 }
 
 /// The state that the loads of both sides share.
@@ -185,7 +185,7 @@ impl Duet {
         }
         self.met.notify_all();
         loop {
-            if meeting.given_up {
+            if meeting.given_up.is_some() {
                 let why = format!("side {} of the duet did not start", side.other().name());
                 return Err(LoadError::CalledOff(why));
             }
@@ -199,16 +199,22 @@ impl Duet {
     /// Waits until a side has arrived, at most this long. Returns whether it has.
     pub fn awaits(&self, side: Side, patience: Duration) -> bool {
         let meeting = locked(&self.meeting);
-        let waits = |meeting: &mut Meeting| !meeting.arrived[side as usize] && !meeting.given_up;
+        let waits =
+            |meeting: &mut Meeting| !meeting.arrived[side as usize] && meeting.given_up.is_none();
         let waited = self.met.wait_timeout_while(meeting, patience, waits);
         let (meeting, _) = waited.unwrap_or_else(PoisonError::into_inner);
         meeting.arrived[side as usize]
     }
 
     /// Ends the wait of the other side, because one failed to start.
-    pub fn give_up(&self) {
-        locked(&self.meeting).given_up = true;
+    pub fn give_up(&self, side: Side) {
+        locked(&self.meeting).given_up.get_or_insert(side);
         self.met.notify_all();
+    }
+
+    /// The first side that failed, if one did.
+    pub fn given_up(&self) -> Option<Side> {
+        locked(&self.meeting).given_up
     }
 
     /// When the first slice begins; `None` before both sides have arrived.
@@ -322,7 +328,7 @@ mod tests {
         let other = Arc::clone(&duet);
         let thread = std::thread::spawn(move || other.arrive(Side::A));
         assert!(duet.awaits(Side::A, Duration::from_secs(10)));
-        duet.give_up();
+        duet.give_up(Side::B);
         let error = thread.join().unwrap().unwrap_err();
         assert!(error.to_string().contains("side B of the duet"), "{error}");
     }

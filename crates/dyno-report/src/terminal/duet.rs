@@ -11,6 +11,9 @@ use crate::document::{self, Cell, Table, Value, times};
 use crate::number::{amount, latency, length, rate};
 use dyno_stats::intervals::SERIES_MIN as PAIRS_MIN;
 
+/// Below this p-value a difference is significant.
+const SIGNIFICANT: f64 = 0.05;
+
 /// The result: the answer in a sentence, the verdict, the sides, the figures with their ratios, and
 /// findings. An empty line comes first and a line end last.
 pub fn duet(summary: &DuetSummary, look: &Look) -> String {
@@ -175,14 +178,11 @@ fn figures(figures: &[DuetFigure]) -> Table {
 
 /// The significant direction of a figure.
 fn direction(figure: &DuetFigure) -> Cell {
-    let Some((low, high)) = figure.low.zip(figure.high) else {
+    let significant = figure.p_corrected.is_some_and(|p| p < SIGNIFICANT);
+    let Some(ratio) = figure.ratio.filter(|_| significant) else {
         return String::new().into();
     };
-    let is_more = low > 1.0;
-    if !is_more && high >= 1.0 {
-        return String::new().into();
-    }
-    match (figure.better, is_more) {
+    match (figure.better, ratio > 1.0) {
         (Better::Higher, true) | (Better::Lower, false) => (Ink::Good, "better".to_owned()).into(),
         _ => (Ink::Warning, "worse".to_owned()).into(),
     }
@@ -203,6 +203,11 @@ mod tests {
             ratio: Some(ratio),
             low: Some(low),
             high: Some(high),
+            p_corrected: Some(if low <= 1.0 && high >= 1.0 {
+                0.5
+            } else {
+                0.001
+            }),
             pairs: 480,
         };
         let side = |label: &str| DuetSide {
