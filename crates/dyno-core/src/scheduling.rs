@@ -1,9 +1,9 @@
 //! How long Linux lets a thread run before another one gets the CPU.
 //!
-//! The scheduler lets a thread that has begun its slice finish it (1.5 ms and more) before one that
-//! wakes up runs. Where Dyno has a single CPU, an event that is due therefore waits for threads that
-//! merge, record or observe. With slices of a tenth of a millisecond, it waits for at most one of
-//! those. Kernels before 6.12 have no slices of their own, and ignore the request.
+//! A thread that has begun its slice may finish it (1.5 ms and more) before a thread that wakes up
+//! runs. Where Dyno has a single CPU, an event that is due therefore waits for threads that merge,
+//! record or observe. With slices of a tenth of a millisecond, it waits for at most one of those.
+//! Kernels before 6.12 have the same slices for all threads, and ignore the request.
 
 /// The shortest slice that Linux allows, in nanoseconds.
 const SHORT_NS: u64 = 100_000;

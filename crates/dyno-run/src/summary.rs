@@ -79,7 +79,9 @@ pub(crate) fn summarise(
     let frozen_ns: Nanos = outcome.pauses.frozen.iter().map(TimeRange::length_ns).sum();
     summary.limits = limits(&summary, start, frozen_ns as f64 / 1e9);
     summary.warnings = warnings(&summary, &ready.job.drive.own(), outcome);
-    summary.warnings.extend(ready.duet.as_ref().and_then(in_turns));
+    summary
+        .warnings
+        .extend(ready.duet.as_ref().and_then(in_turns));
     summary
 }
 

@@ -274,6 +274,17 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
+    fn shape(shape: &str, ns: u64) -> ShapeFigures {
+        let mut latencies = Latencies::default();
+        latencies.record_service(ns);
+        ShapeFigures {
+            shape: shape.into(),
+            rows: 1,
+            latencies,
+            ..ShapeFigures::default()
+        }
+    }
+
     /// The outcome of a generator with these sessions and two workers, on a clock that showed `at`
     /// at the start.
     fn outcome(at: Nanos, tids: [u32; 2], events: u64) -> RunOutcome {
@@ -296,16 +307,6 @@ mod tests {
                 attempts: 0,
             },
             ..SessionTotals::default()
-        };
-        let shape = |shape: &str, ns: u64| {
-            let mut latencies = Latencies::default();
-            latencies.record_service(ns);
-            ShapeFigures {
-                shape: shape.into(),
-                rows: 1,
-                latencies,
-                ..ShapeFigures::default()
-            }
         };
         RunOutcome {
             totals,

@@ -66,10 +66,11 @@ pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome
 
 /// The warning about a load that waited while the other side of its duet worked.
 pub(super) fn in_turns(part: &DuetPart) -> Option<String> {
-    (!part.duet.slices().together).then(|| {
+    let takes_turns = !part.duet.slices().together;
+    takes_turns.then(|| {
         format!(
-            "This is side {} of a duet. It waited while side {} worked, so its rates are about half \
-             of those in its own slices.",
+            "This is side {} of a duet. It waited while side {} worked, so its rates are about \
+             half of those in its own slices.",
             part.side.name(),
             part.side.other().name()
         )

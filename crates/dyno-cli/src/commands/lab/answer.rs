@@ -1,24 +1,16 @@
 //! The answers to an experiment's question, in sentences.
 
-use dyno_lab::{Effect, Ratio, Source};
+use dyno_lab::Effect;
 use dyno_report::equivalence_words;
 use dyno_stats::{Equivalence, Margin};
-use dyno_verdict::{Amount, EquivalenceTest};
+use dyno_verdict::EquivalenceTest;
 use serde_json::{Value, json};
 
+use super::equivalence::equivalence;
 use super::tables;
 
 /// With more effects than this, the answer leaves some out.
 const EFFECTS_SHOWN_MAX: usize = 4;
-
-/// Whether a ratio is 1 within the margin; `None` without an interval.
-pub(super) fn equivalence(ratio: &Ratio, margin: Margin) -> Option<EquivalenceTest> {
-    let amount = match ratio.source {
-        Source::Blocks(blocks) => Amount::Blocks(blocks),
-        Source::Within | Source::Nothing => Amount::Unknown,
-    };
-    Some(EquivalenceTest::of(&ratio.tested()?, margin, amount))
-}
 
 /// An effect as JSON; with a margin, its test of equivalence.
 pub(super) fn effect(of: &Effect, margin: Option<Margin>) -> Value {

@@ -4,6 +4,7 @@ mod answer;
 mod bundle;
 mod caller;
 mod definition;
+mod equivalence;
 mod notes;
 mod plan;
 mod plans;

@@ -76,7 +76,7 @@ fn failures_and_connections_explain_no_more_transactions() {
     failing(&mut run, "23505", ErrorKind::Duplicate, 20_000);
     series(&mut run, "db.database.sessions", &[1_000.0; 20]);
     counted(&mut run, 1_600.0);
-    // The failures are a doubt of their own, which this one is left to.
+    // The check `errors` doubts the run.
     let finding = check(&run, "server-counters", NotChecked);
     let counts = "The server counted 1,600 transactions per second; the client counted 1,000.";
     assert_has(&finding.evidence, counts);

@@ -5,7 +5,7 @@ use dyno_lab::Measured;
 use dyno_stats::Margin;
 use dyno_verdict::{Cell, Layout};
 
-use crate::commands::lab::answer::equivalence;
+use crate::commands::lab::equivalence::equivalence;
 
 /// Replaces a cell's ratio with the blockwise one that claims and effects use.
 pub(super) fn by_block(

@@ -8,7 +8,7 @@ use dyno_report::sheet::Sheet;
 use dyno_stats::Margin;
 
 use super::{sheet, subject_words};
-use crate::commands::lab::answer::equivalence;
+use crate::commands::lab::equivalence::equivalence;
 
 /// The effect of each factor, and interactions.
 pub(in crate::commands::lab) fn effects(
