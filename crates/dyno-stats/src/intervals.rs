@@ -70,6 +70,12 @@ impl Mean {
                 degrees,
             });
         }
+        Self::of_transforms(values)
+    }
+
+    /// The mean of a series of any length by cosine transforms. For a short one that is strongly
+    /// correlated, [`Self::of_series`] is safer. `None` for fewer than [`SERIES_MIN`] values.
+    pub(crate) fn of_transforms(values: &[f64]) -> Option<Self> {
         let LongRun { variance, degrees } = long_run::long_run(values)?;
         Some(Self {
             mean: quantiles::mean(values)?,
