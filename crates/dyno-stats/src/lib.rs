@@ -46,7 +46,7 @@ pub use change_points::{
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use equivalence::{Equivalence, Margin, Tested, inner_confidence};
 pub use intervals::Bounds;
-pub use paired::PairedRatio;
+pub use paired::{PAIRS_MIN, PairedRatio};
 pub use quantiles::{Description, describe, mean, median};
 pub use scalability::{SCALABILITY_MIN, Scalability, scalability};
 pub use step::{STEP_MIN, Step, step};

@@ -12,13 +12,16 @@ use crate::distributions::student_two_sided;
 use crate::intervals::{Bounds, Mean};
 use crate::quantiles::mean;
 
+/// The fewest blocks that give a ratio. With fewer, a single disturbed block decides.
+pub const PAIRS_MIN: usize = 20;
+
 /// A ratio with its error, on the logarithmic scale.
 #[derive(Clone, Copy, Debug)]
 pub struct PairedRatio(Mean);
 
 impl PairedRatio {
     /// The ratio of two sums: `new` over `base`. Block by block, both are amounts in equal times.
-    /// `None` for fewer than [`SERIES_MIN`](crate::intervals::SERIES_MIN) blocks, different numbers
+    /// `None` for fewer than [`PAIRS_MIN`] blocks, different numbers
     /// of blocks, values that are not finite, or a sum that is not positive.
     pub fn of_sums(new: &[f64], base: &[f64]) -> Option<Self> {
         Self::of_powers(&[(new, 1.0), (base, -1.0)])
@@ -32,12 +35,16 @@ impl PairedRatio {
 
     /// The ratio whose logarithm was estimated in each block, such as that of a percentile.
     pub fn of_logarithms(logarithms: &[f64]) -> Option<Self> {
-        Mean::of_transforms(logarithms).map(Self)
+        let known = (logarithms.len() >= PAIRS_MIN).then_some(logarithms);
+        Mean::of_transforms(known?).map(Self)
     }
 
     /// The product of the sums, each to its power.
     fn of_powers(terms: &[(&[f64], f64)]) -> Option<Self> {
         let (first, _) = terms.first()?;
+        if first.len() < PAIRS_MIN {
+            return None;
+        }
         let mut logarithm = 0.0;
         let mut errors = vec![0.0; first.len()];
         for (amounts, power) in terms {
@@ -162,7 +169,7 @@ mod tests {
     #[test]
     fn unusable_blocks_have_no_ratio() {
         let good = around(10.0, 1.0, 20);
-        assert!(PairedRatio::of_sums(&good[..9], &good[..9]).is_none());
+        assert!(PairedRatio::of_sums(&good[..19], &good[..19]).is_none());
         assert!(PairedRatio::of_sums(&good, &good[..19]).is_none());
         assert!(PairedRatio::of_sums(&[0.0; 20], &good).is_none());
         assert!(PairedRatio::of_sums(&good, &[0.0; 20]).is_none());

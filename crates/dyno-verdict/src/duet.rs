@@ -31,7 +31,8 @@ const SHARED: [&str; 21] = [
 ];
 
 /// Checks whose evidence about one side includes what the other side does.
-const OF_BOTH: [&str; 4] = [
+const OF_BOTH: [&str; 5] = [
+    "work-done",
     "server-counters",
     "other-load",
     "other-processes",
@@ -45,7 +46,7 @@ pub(crate) fn apply(run: &RunRecord, findings: &mut [Finding]) {
     }
     let is_of_both = |finding: &&mut Finding| OF_BOTH.contains(&finding.check.as_str());
     for finding in findings.iter_mut().filter(is_of_both) {
-        if matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) {
+        if finding.outcome == Outcome::Doubt {
             finding.outcome = Outcome::NotChecked;
             finding.evidence = format!(
                 "This includes the other side of the duet. {}",

@@ -41,7 +41,7 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
         sleeping(&lab, "fast.lua", "2"),
         sleeping(&lab, "slow.lua", "2.5"),
     );
-    let line = format!("duet {fast} {slow} --target sqlite:none.db -c 4 --at-most 10s {SHORT}");
+    let line = format!("duet {fast} {slow} --target sqlite:none.db -c 4 --at-most 20s {SHORT}");
     let (shown, found) = result(&lab, &line);
     has(
         &shown,
@@ -74,7 +74,8 @@ fn equal_sides_on_a_server_are_the_same_within_a_margin() {
     let (b, _) = prepared(&lab, Kind::Mariadb);
     let (a, b) = (a.url(), b.url());
     let options = options.replace(&format!("--target {a}"), "");
-    let line = format!("duet {a} {b} oltp_point_select {options} -c 4 --at-most 8s {SHORT}");
+    let line =
+        format!("duet {a} {b} oltp_point_select {options} -c 4 --slice 50ms --at-most 10s {SHORT}");
     let (_, found) = result(&lab, &format!("{line} --equivalent 50%"));
     assert!(found["answer"]["same"].is_object(), "{found:#}");
     let client = figure(&found, "client CPU per event");

@@ -17,10 +17,23 @@ const IDLE_MAX: f64 = 0.1;
 const SIDES: [&str; 2] = ["A", "B"];
 
 pub(super) fn all(duet: &DuetMeasurement) -> Vec<DuetFinding> {
-    match duet.takes_turns {
-        true => vec![carry_over(duet), idle_side(duet)],
-        false => Vec::new(),
+    let mut findings = Vec::new();
+    if duet.rate().is_none() {
+        findings.push(finding(
+            "blocks",
+            Outcome::Refuse,
+            &format!(
+                "{} blocks in which both sides work are too few for a ratio, or a side finished no \
+                 event.",
+                duet.blocks.len()
+            ),
+            "Use a longer --at-most, or a shorter --slice.",
+        ));
     }
+    if duet.takes_turns {
+        findings.extend([carry_over(duet), idle_side(duet)]);
+    }
+    findings
 }
 
 /// Whether a side is slower or faster in slices that follow the other side's than in slices that

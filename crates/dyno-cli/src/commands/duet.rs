@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use dyno_conduct::duet::{DuetExecuted, DuetRequest, execute};
 use dyno_conduct::{Command, Hosts, Stage as _};
 use dyno_core::duet::DuetMode;
@@ -57,6 +57,9 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
         ..request(&parsed, [label(&a)?, label(&b)?])?
     };
     let at_most = settings::duration(&parsed, "at-most", AT_MOST)?;
+    if at_most.is_zero() {
+        return Err(usage("--at-most must be above 0, e.g. 5m"));
+    }
     let common = common(rest, &parsed);
     let program = &args[0];
     let plan = |side: &str, at_most| planned(program, side, &common, at_most);
@@ -201,14 +204,21 @@ fn words(side: &str) -> Result<Vec<String>> {
     if side.starts_with(SET) {
         return Ok(Vec::new());
     }
-    if side.contains("://") || side.starts_with("sqlite:") {
-        return Ok(vec![format!("--target={side}")]);
-    }
     if side.starts_with('-') {
-        let Some(words) = shlex::split(side) else {
-            bail!("'{side}': a quote is not closed");
-        };
-        return Ok(words);
+        return shlex::split(side).ok_or_else(|| usage("a quote in a side is not closed"));
+    }
+    // Also misspelled ones: an error about a target does not show its password.
+    let schemes = [
+        "mysql:",
+        "mariadb:",
+        "postgres:",
+        "postgresql:",
+        "sqlite:",
+        "server:",
+    ];
+    let has_scheme = schemes.iter().any(|scheme| side.starts_with(scheme));
+    if has_scheme || side.contains("://") || side.contains('@') {
+        return Ok(vec![format!("--target={side}")]);
     }
     let is_plan = std::path::Path::new(side)
         .extension()
@@ -262,6 +272,9 @@ mod tests {
         assert_eq!(of("./own.lua"), ["./own.lua"]);
         assert_eq!(of("a.json"), ["--plan=a.json"]);
         assert!(of("set:a=1").is_empty());
+        let both = "--target mysql://h/db -c 2";
+        assert_eq!(of(both), ["--target", "mysql://h/db", "-c", "2"]);
+        assert_eq!(of("mysql:u@h/db"), ["--target=mysql:u@h/db"]);
         let set = settings_of("set:sync-binlog=0,a=x").unwrap();
         let set: Vec<_> = set.iter().collect();
         assert_eq!(set, [("a", "x"), ("sync_binlog", "0")]);

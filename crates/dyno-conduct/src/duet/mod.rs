@@ -21,8 +21,8 @@ use dyno_core::summary::RunEnd;
 use dyno_load::{BLOCK, Duet, Side, Slices, StopLevel, StopSignal};
 use dyno_run::{Measured, Notice, Sink, Sinks, new_name};
 use dyno_server::Settings;
-use dyno_stats::PairedRatio;
 use dyno_stats::stopping::early_confidence;
+use dyno_stats::{PAIRS_MIN, PairedRatio};
 
 use self::blocks::{Counted, measurement};
 use self::clocks::{Readings, ServerPid};
@@ -35,7 +35,7 @@ use crate::stage::Stage;
 use crate::usage;
 
 /// The slices of a duet whose sides work together: they only divide the time for counting.
-const SHARED_SLICE: Duration = Duration::from_millis(250);
+const SHARED_SLICE: Duration = Duration::from_millis(125);
 /// The share of a requested slice that is cut.
 const CUT: f64 = 0.1;
 /// How often the ratio is computed and shown.
@@ -125,6 +125,7 @@ fn conducted(
     (stop, stage): (&Arc<StopSignal>, &mut dyn Stage),
 ) -> Result<DuetExecuted> {
     let slices = slices(pilots, request, switch, (stop, stage))?;
+    refuse_too_short(&slices, prepared[0].time())?;
     let duet = Duet::new(slices);
     let name = new_name(&prepared[0].workload(), wall_time().as_secs_f64());
     let conductor = Conductor {
@@ -143,6 +144,21 @@ fn conducted(
     }
     let (measured, end) = conductor.run(prepared, stage)?;
     conductor.conclude(measured, end, &name)
+}
+
+/// Rejects a time that has too few blocks for a ratio.
+fn refuse_too_short(slices: &Slices, time: Option<Duration>) -> Result<()> {
+    let needed_ns = (PAIRS_MIN as u64 + 1) * BLOCK * slices.length_ns;
+    let needed = Duration::from_nanos(needed_ns);
+    match time.is_some_and(|time| time < needed) {
+        false => Ok(()),
+        true => Err(usage(format!(
+            "--at-most is too short: with slices of {} ms a ratio needs {} s; shorter ones can be \
+             set with --slice",
+            slices.length_ns as f64 / 1e6,
+            needed.as_secs_f64().ceil()
+        ))),
+    }
 }
 
 /// The slices: as requested, or found by a pilot.

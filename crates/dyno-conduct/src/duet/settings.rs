@@ -43,6 +43,13 @@ impl Switch {
     ) -> Result<Self> {
         let url = target.label();
         let mut online = Online::of(target)?;
+        if let Some(file) = &results
+            && let Some(left) = kept::left(file, &url)?
+        {
+            // A killed duet or trial has left its own values.
+            online.undo(left)?;
+            kept::forget(file, &url)?;
+        }
         let all = sides.iter().flat_map(Settings::iter);
         let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let undo = online.undoing(&all.collect())?;
@@ -51,7 +58,10 @@ impl Switch {
             kept::keep(file, url, undo.clone())?;
         }
         let mut switch = Self {
-            statements: [online.changing(&sides[0]), online.changing(&sides[1])],
+            statements: [
+                of_side(&mut online, &sides[0], &sides[1])?,
+                of_side(&mut online, &sides[1], &sides[0])?,
+            ],
             online: Mutex::new(online),
             undo,
             kept,
@@ -71,7 +81,8 @@ impl Switch {
         let online = self.online.get_mut();
         let online = online.unwrap_or_else(PoisonError::into_inner);
         for set in sides {
-            online.set(set)?;
+            let undo = online.set(set)?;
+            online.undo(undo)?;
         }
         for _ in 0..TRIALS {
             for statements in &self.statements {
@@ -137,4 +148,13 @@ impl Switch {
             None => Ok(()),
         }
     }
+}
+
+/// The statements of a side: its own settings, and the server's values of those that only the other
+/// side names.
+fn of_side(online: &mut Online, own: &Settings, other: &Settings) -> Result<Vec<String>> {
+    let only_others = other.iter().filter(|(name, _)| !own.contains(name));
+    let only_others = only_others.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let restored = online.undoing(&only_others.collect())?;
+    Ok([online.changing(own), restored].concat())
 }

@@ -7,12 +7,12 @@ use dyno_core::clock::{Nanos, thread_cpu};
 use dyno_core::interval::LATENCY_NS_MAX;
 use hdrhistogram::Histogram;
 
-use super::{Duet, DuetPart, PROFILE_PARTS, Side, Slices, locked};
+use super::{BLOCK, Duet, DuetPart, PROFILE_PARTS, Side, Slices, locked};
 
 /// Digits of latencies.
 const DIGITS: u8 = 2;
 /// The time after which latencies are handed over.
-const BATCH_NS: Nanos = 500_000_000;
+const BATCH_NS: Nanos = 250_000_000;
 
 /// Whether a session may begin an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,9 @@ impl Turns {
             events: 0,
             cpu_start_ns,
         });
-        let batch = slice * length_ns / BATCH_NS;
+        // Whole blocks, so that both sides have the same.
+        let blocks = BATCH_NS.div_ceil(BLOCK * length_ns);
+        let batch = slice / (BLOCK * blocks);
         if batch != self.batch {
             self.hand_over_latencies();
             self.batch = batch;

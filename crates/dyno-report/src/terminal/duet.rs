@@ -9,7 +9,7 @@ use super::look::{Ink, Look};
 use super::page::Page;
 use crate::document::{self, Cell, Table, Value, times};
 use crate::number::{amount, latency, length, rate};
-use dyno_stats::intervals::SERIES_MIN as PAIRS_MIN;
+use dyno_stats::PAIRS_MIN;
 
 /// Below this p-value a difference is significant.
 const SIGNIFICANT: f64 = 0.05;
@@ -66,10 +66,10 @@ pub fn duet_answer(summary: &DuetSummary) -> String {
         (DuetAnswer::Same { measurable }, margin) => {
             let within = share(margin.unwrap_or(0.0), 0.01);
             let but = match measurable {
-                true => ", but the difference is measurable",
-                false => "",
+                true => ", but the difference is measurable: B is",
+                false => ": B seems",
             };
-            format!("A and B are the same within {within}{but}: B is {change}, {took}")
+            format!("A and B are the same within {within}{but} {change}, {took}")
         }
         (DuetAnswer::Undecided { needs_s }, _) => {
             let needs = needs_s.map_or_else(String::new, |needs_s| {
@@ -255,7 +255,7 @@ mod tests {
         same.margin = Some(0.02);
         assert_eq!(
             duet_answer(&same),
-            "A and B are the same within 2.0 %: B is 0.10 % faster (−0.05 to +0.25 %), 480 blocks \
+            "A and B are the same within 2.0 %: B seems 0.10 % faster (−0.05 to +0.25 %), 480 blocks \
              in 4 min"
         );
         let undecided = DuetAnswer::Undecided {
@@ -272,7 +272,7 @@ mod tests {
         nothing.measured_s = 1.5;
         assert_eq!(
             duet_answer(&nothing),
-            "Undecided: 3 blocks in 1.5 s are too few; a ratio needs 10 blocks"
+            "Undecided: 3 blocks in 1.5 s are too few; a ratio needs 20 blocks"
         );
     }
 

@@ -1,5 +1,6 @@
 //! The plan and the costs of each run, for the history of a plan.
 
+use dyno_core::catalogue::names::DUET_SIDE;
 use std::collections::BTreeMap;
 
 use dyno_core::record::Cost;
@@ -34,7 +35,8 @@ impl Results {
         let read = || -> rusqlite::Result<BTreeMap<i64, PlanAndCosts>> {
             let sql = format!(
                 "SELECT id, {PLAN}, json_extract(summary, '$.costs') FROM run
-                 WHERE state IN ('completed', 'imported')"
+                 WHERE state IN ('completed', 'imported')
+                 AND id NOT IN (SELECT run_id FROM fact WHERE name = '{DUET_SIDE}')"
             );
             let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map([], |row| {
