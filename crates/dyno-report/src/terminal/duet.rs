@@ -255,8 +255,8 @@ mod tests {
         same.margin = Some(0.02);
         assert_eq!(
             duet_answer(&same),
-            "A and B are the same within 2.0 %: B seems 0.10 % faster (−0.05 to +0.25 %), 480 blocks \
-             in 4 min"
+            "A and B are the same within 2.0 %: B seems 0.10 % faster (−0.05 to +0.25 %), 480 \
+             blocks in 4 min"
         );
         let undecided = DuetAnswer::Undecided {
             needs_s: Some(400.0),
