@@ -19,6 +19,8 @@ pub(super) const SUBSTITUTIONS: &[(&str, &str)] = &[
     ("postgres://bench@db1/bench", "{postgres}"),
     ("mysql://dyno@127.0.0.1:38409/sbtest", "{url}"),
     ("mysql://monitor@db1/", "{url}"),
+    ("mysql://bench@localhost/test1", "{url}"),
+    ("mysql://bench@localhost/test2", "{url}"),
     ("postgres://monitor@db1/shop", "{postgres}"),
     (
         "127.0.0.1:13300,127.0.0.1:13397/docs_two",
@@ -122,6 +124,11 @@ pub(super) const ENDINGS: &[(&str, &str, &str)] = &[
         r#"" search "*"#,
         "",
         "-c 8 --from 50/s -t 700ms --warmup 0 --votes 1 --width 100% --factor search=NAME",
+    ),
+    (
+        r#"" duet "*"#,
+        "",
+        "--slice 20ms --at-most 2s --warmup 0s --calibrate never",
     ),
     (r#"" doctor "*"#, "", "--time 300ms"),
     (r#"" top "*"#, "", "--count 1"),

@@ -104,6 +104,11 @@ const RUNS: &[Page] = &[
         done",
     ),
     after(
+        "docs/duet.md",
+        "export DYNO_TARGET={url}
+        dyno prepare oltp_read_write",
+    ),
+    after(
         "docs/targets.md",
         "dyno prepare oltp_point_select --target {url}",
     ),

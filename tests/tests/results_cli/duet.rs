@@ -41,7 +41,10 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
         sleeping(&lab, "fast.lua", "2"),
         sleeping(&lab, "slow.lua", "2.5"),
     );
-    let line = format!("duet {fast} {slow} --target sqlite:none.db -c 4 --at-most 20s {SHORT}");
+    let line = format!(
+        "duet {fast} {slow} --target sqlite:none.db -c 4 --at-most 60s --precision 5% --warmup 1s \
+         --calibrate never"
+    );
     let (shown, found) = result(&lab, &line);
     has(
         &shown,
@@ -56,7 +59,10 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
     assert!(number(&rate["b"]) < number(&rate["a"]));
     assert!(number(&figure(&found, "p50")["ratio"]) > 1.1);
     assert!(number(&found["slice_ms"]) >= 10.0 * number(&found["cut_ms"]));
-    assert!(number(&found["blocks"]) >= 10.0 && found["end"] == "time_up");
+    assert!(
+        number(&found["blocks"]) >= 20.0 && found["end"] == "precise",
+        "{found:#}"
+    );
     // Both sides are recorded as runs, which say that they waited for each other.
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         let run = &found["sides"][side]["run"]["id"];

@@ -54,7 +54,7 @@ fn a_table_matches_the_comparison_of_its_runs() {
         .dyno(&format!("{table} --csv --equivalent 2%"))
         .success();
     let head = csv.stdout.lines().next().unwrap();
-    assert!(head.ends_with(",verdict,equivalence"), "{head}");
+    assert!(head.ends_with(",verdict,includes,equivalence"), "{head}");
     let listed = lab.json("list runs --where memory=10M,sessions=1 --json");
     let ids: Vec<_> = listed
         .as_array()

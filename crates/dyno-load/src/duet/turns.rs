@@ -12,7 +12,7 @@ use super::{BLOCK, Duet, DuetPart, PROFILE_PARTS, Side, Slices, locked};
 /// Digits of latencies.
 const DIGITS: u8 = 2;
 /// The time after which latencies are handed over.
-const BATCH_NS: Nanos = 250_000_000;
+const BATCH_NS: Nanos = 200_000_000;
 
 /// Whether a session may begin an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -108,8 +108,9 @@ impl Recording {
             store: Mutex::new(store),
             sinks,
         });
-        let of_duet = ready.duet.as_ref().map(head::duet);
-        outputs.each(|sink| sink.facts(of_duet.as_slice().as_flattened()));
+        for own in ready.duet.iter().map(head::duet) {
+            outputs.each(|sink| sink.facts(&own));
+        }
         let origin = Arc::new(AtomicU64::new(0));
         let hidden = Arc::<Hidden>::default();
         let profiling = Profiling::of(&wanted, &ready.job);
@@ -122,12 +123,12 @@ impl Recording {
         } else {
             None
         };
-        let mut context = Context {
+        let context = Context {
             claim: wanted.claim,
             requested_settings: wanted.expected.clone(),
+            row_counts,
             ..Context::default()
         };
-        context.row_counts = row_counts;
         let target = ready.job.target.as_ref();
         let sessions = sessions::Sessions::new(&outputs, &ready.job.drive.roles);
         Ok(Self {
