@@ -66,8 +66,13 @@ fn a_known_difference_is_found_and_both_runs_are_recorded() {
     // Both sides are recorded as runs, which say that they waited for each other.
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         let run = &found["sides"][side]["run"]["id"];
-        let facts = lab.dyno(&format!("show {run} --facts")).success();
-        has(&facts, &["duet.side", "duet.slice_ms", "duet.answer"]);
+        let fact = |name: &str| {
+            lab.sql(&format!(
+                "SELECT value FROM fact WHERE run_id = {run} AND name = 'duet.{name}'"
+            ))
+        };
+        assert_eq!(fact("side"), [[name]]);
+        assert!(fact("answer")[0][0].contains("\"different\""), "{run}");
         let shown = lab.dyno(&format!("show {run} -v")).success();
         has(&shown, &[&format!("This is side {name} of a duet.")]);
     }

@@ -108,9 +108,8 @@ impl Recording {
             store: Mutex::new(store),
             sinks,
         });
-        for own in ready.duet.iter().map(head::duet) {
-            outputs.each(|sink| sink.facts(&own));
-        }
+        let of_duet = ready.duet.iter().map(head::duet);
+        of_duet.for_each(|own| outputs.each(|sink| sink.facts(&own)));
         let origin = Arc::new(AtomicU64::new(0));
         let hidden = Arc::<Hidden>::default();
         let profiling = Profiling::of(&wanted, &ready.job);
@@ -129,8 +128,8 @@ impl Recording {
             row_counts,
             ..Context::default()
         };
-        let target = ready.job.target.as_ref();
         let sessions = sessions::Sessions::new(&outputs, &ready.job.drive.roles);
+        let target = ready.job.target.as_ref();
         Ok(Self {
             wanted,
             outputs,
