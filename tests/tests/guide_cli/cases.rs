@@ -51,6 +51,10 @@ pub(super) const SUBSTITUTIONS: &[(&str, &str)] = &[
     ("memory-block-size=1M", "memory-block-size=1M --time=1"),
     ("thread-locks=4", "thread-locks=4 --time=1"),
     (
+        "run threads --sessions 16",
+        "run threads --sessions 16 --thread-yields 20",
+    ),
+    (
         "sysbench mutex --threads=8",
         "sysbench mutex --threads=8 --mutex-loops=10",
     ),
