@@ -47,7 +47,7 @@ impl State {
             Ok(connection) => connection,
             Err(error) => {
                 self.recorder.connect_failed(record.class, Some(&error));
-                if record.class == Class::Measured {
+                if record.class.is_measured() {
                     self.outages.failed(now());
                 }
                 return Err(error);
@@ -224,7 +224,7 @@ impl State {
             return;
         };
         let failed = conn.connection.outcome().kind == OutcomeKind::Failed;
-        let measured = record.class == Class::Measured;
+        let measured = record.class.is_measured();
         match failed {
             true if measured => self.outages.failed(now()),
             true => {}
@@ -259,9 +259,9 @@ pub(crate) fn settle(
     let outcome = conn.connection.outcome();
     if let Some(shapes) = &mut statements.shapes {
         let own = conn.purposes.shapes();
-        shapes.end(own, outcome, now(), class == Class::Measured);
+        shapes.end(own, outcome, now(), class.is_measured());
     }
-    if class == Class::Measured {
+    if class.is_measured() {
         statements.transactions(outcome.transactions);
     }
     let counters = recorder.counters(class);
@@ -300,7 +300,7 @@ pub(crate) fn settle(
             let purpose = || conn.purposes.ended();
             let counter = count(counters, result);
             if counter == Counter::Other
-                && class == Class::Measured
+                && class.is_measured()
                 && let Some(purpose) = purpose()
             {
                 statements.ended(purpose);
@@ -333,7 +333,7 @@ fn settle_pipeline(
     own: &mut [u64; Counter::COUNT],
     conn: &mut Conn,
 ) {
-    let measured = class == Class::Measured;
+    let measured = class.is_measured();
     let mut completed = 0;
     while let Some(result) = conn.connection.piped(completed) {
         let counter = count(recorder.counters(class), result);

@@ -343,7 +343,7 @@ impl Port for State {
                     turns.ended(record.started, at, latency_ns);
                 }
             }
-            Class::Warmup => {
+            Class::Warmup | Class::Overlapping => {
                 if !record.background {
                     self.recorder.counters(Class::Warmup).events += 1;
                 }

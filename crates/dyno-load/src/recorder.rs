@@ -28,6 +28,9 @@ pub(crate) enum Class {
     /// None: initialisation and clean-up.
     Outside,
     Warmup,
+    /// An event that began in the warm-up and is repeated in the measurement: its errors and
+    /// statements are measured from then on, the event is not.
+    Overlapping,
     Measured,
 }
 
@@ -170,7 +173,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn counters(&mut self, class: Class) -> &mut Counters {
         match class {
-            Class::Measured => &mut self.current.interval.counters,
+            Class::Measured | Class::Overlapping => &mut self.current.interval.counters,
             Class::Warmup => &mut self.warmup,
             Class::Outside => &mut self.outside,
         }
@@ -249,7 +252,7 @@ impl Recorder {
 
     #[inline]
     pub(crate) fn statement(&mut self, class: Class, endpoint: usize) {
-        if class == Class::Measured
+        if class.is_measured()
             && let Some(count) = self.current.interval.endpoints.get_mut(endpoint)
         {
             *count += 1;
@@ -258,7 +261,7 @@ impl Recorder {
 
     #[cold]
     pub(crate) fn error(&mut self, class: Class, error: &DbError) {
-        if class == Class::Measured {
+        if class.is_measured() {
             let errors = &mut self.current.interval.errors;
             count_error(errors, &error.key(), error.kind, 1, || error.to_string());
         }
@@ -267,7 +270,7 @@ impl Recorder {
     #[cold]
     pub(crate) fn connect_failed(&mut self, class: Class, error: Option<&DbError>) {
         self.counters(class).connects_failed += 1;
-        if let (Class::Measured, Some(error)) = (class, error) {
+        if let (true, Some(error)) = (class.is_measured(), error) {
             let errors = &mut self.current.interval.connect_errors;
             count_error(errors, &error.key(), error.kind, 1, || error.to_string());
         }

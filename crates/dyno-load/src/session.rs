@@ -104,6 +104,12 @@ impl Class {
             false => self,
         }
     }
+
+    /// Whether statements and errors are measured.
+    #[inline]
+    pub(crate) fn is_measured(self) -> bool {
+        matches!(self, Self::Measured | Self::Overlapping)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -81,6 +81,16 @@ impl State {
 
     /// A statement or an event was repeated.
     pub(crate) fn tried_again(&mut self, session: SessionId) {
+        let is_early = self.sessions[session].class == Class::Warmup;
+        if is_early && let Some(calendar) = &self.calendar {
+            let at = now();
+            if calendar.measures(at) {
+                self.sessions[session].class = Class::Overlapping;
+                if at >= self.next_mark {
+                    self.pass_marks(at);
+                }
+            }
+        }
         let class = self.sessions[session].class;
         self.recorder.counters(class).retries += 1;
     }
@@ -91,7 +101,7 @@ impl State {
         let record = &mut self.sessions[session];
         match record.class {
             Class::Measured => self.recorder.not_done(record.role, record.background),
-            Class::Warmup => {
+            Class::Warmup | Class::Overlapping => {
                 let foreground = u64::from(!record.background);
                 self.recorder.counters(Class::Warmup).not_done += foreground;
                 if self.calendar.as_ref().is_some_and(|c| c.measures(at)) {

@@ -357,3 +357,30 @@ fn a_phase_whose_end_raises_an_error_is_in_the_json() {
     assert_eq!(runs.as_array().unwrap().len(), 1, "{runs:#}");
     assert_eq!(runs[0]["phase"]["name"], "one");
 }
+
+/// An event that began in the warm-up and never ends is not measured, but what it does is.
+#[test]
+fn errors_of_an_event_that_is_repeated_since_the_warm_up_are_counted() {
+    let lab = Lab::new();
+    let script = lab.file(
+        "stuck.lua",
+        "function thread_init()
+           con = sysbench.sql.driver():connect()
+           con:query('CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY)')
+           con:query('INSERT OR IGNORE INTO t VALUES (1)')
+         end
+         function event()
+           con:query(sysbench.tid == 0 and 'INSERT INTO t VALUES (1)' or 'SELECT 1')
+         end",
+    );
+    let line = format!(
+        "run {script} --target sqlite:stuck.db -c 2 -t 2s --warmup 1s --grace 100ms \
+         --calibrate never --ignore-errors all -q"
+    );
+    lab.dyno(&line);
+    let run = lab.json("show --json");
+    let count = |name: &str| run["totals"][name].as_u64().unwrap();
+    assert!(count("errors") > 10, "{run:#}");
+    assert!(count("retries") > 10, "{run:#}");
+    assert_eq!(run["events_unfinished"], 1, "{run:#}");
+}
