@@ -47,8 +47,7 @@ impl Postgres {
         self.results.close(affected).ok()?;
         self.results.describe(&mut self.outcome);
         self.outcome.more = false;
-        self.note_tag(tag);
-        self.become_idle(status);
+        self.end_single(tag, status);
         Some(())
     }
 }

@@ -34,6 +34,23 @@ impl Postgres {
         }
     }
 
+    /// The whole answer to one statement: its command tag and ReadyForQuery. The same as
+    /// [`Self::note_tag`] and [`Self::become_idle`] in fewer instructions.
+    #[inline(always)]
+    pub(super) fn end_single(&mut self, tag: &[u8], status: u8) {
+        if let Some(b'S' | b'I' | b'U') = tag.first() {
+            self.activity = Activity::Idle;
+            self.status = status;
+            self.last = Last::End;
+            self.outcome.transactions.certain += u32::from(status == b'I');
+            self.note_abort();
+        } else {
+            self.note_rarer_tag(tag);
+            self.become_idle(status);
+        }
+    }
+
+    #[inline(never)]
     fn note_rarer_tag(&mut self, tag: &[u8]) {
         let ended = &mut self.outcome.transactions;
         self.last = match tag {
