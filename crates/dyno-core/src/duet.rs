@@ -44,7 +44,7 @@ pub enum DuetEnd {
     Failed,
 }
 
-/// Whether the sides differ in their rates.
+/// Whether the sides differ in the first figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuetAnswer {
@@ -85,11 +85,16 @@ pub struct DuetSummary {
     pub measured_s: f64,
     /// Why it ended.
     pub end: DuetEnd,
-    /// The compared figures; the rate comes first.
+    /// The compared figures. The first is the one that the answer is about: the rate, or in an open
+    /// loop the lowest percentile of the response time.
     pub figures: Vec<DuetFigure>,
+    /// The first figure of a comparison of side A with itself, if one was requested.
+    pub a_with_itself: Option<DuetFigure>,
+    /// What else differs between the sides' runs.
+    pub differences: Vec<DuetDifference>,
     /// The margin within which sides count as the same: 0.02 is 2 %.
     pub margin: Option<f64>,
-    /// The answer about the rates.
+    /// The answer about the first figure.
     pub answer: DuetAnswer,
     /// Findings about the duet as a whole, and those about a side that concern the ratio.
     pub findings: Vec<DuetFinding>,
@@ -131,17 +136,28 @@ pub struct DuetFigure {
     pub low: Option<f64>,
     /// Upper end of that interval.
     pub high: Option<f64>,
-    /// The p-value of a difference. Those of other figures than the rate are corrected for their
+    /// The p-value of a difference. Those of other figures than the first are corrected for their
     /// number (Holm).
     pub p_corrected: Option<f64>,
     /// How many pairs the ratio comes from.
     pub pairs: u64,
 }
 
+/// A difference between the runs of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DuetDifference {
+    /// What differs, e.g. `setting sync_binlog`.
+    pub what: String,
+    /// Its value on side A.
+    pub a: String,
+    /// Its value on side B.
+    pub b: String,
+}
+
 /// A finding about a duet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DuetFinding {
-    /// The check: `carry-over`, `idle-side`, `servers`.
+    /// The check: `blocks`, `carry-over`, `idle-side`, or one of a side's run.
     pub check: String,
     /// The outcome.
     pub outcome: Outcome,
@@ -149,11 +165,4 @@ pub struct DuetFinding {
     pub evidence: String,
     /// What to try; empty if it passed.
     pub advice: String,
-}
-
-impl DuetSummary {
-    /// A figure by its name.
-    pub fn figure(&self, name: &str) -> Option<&DuetFigure> {
-        self.figures.iter().find(|figure| figure.name == name)
-    }
 }

@@ -18,7 +18,7 @@ const SIDES: [&str; 2] = ["A", "B"];
 
 pub(super) fn all(duet: &DuetMeasurement) -> Vec<DuetFinding> {
     let mut findings = Vec::new();
-    if duet.rate().is_none() {
+    if duet.ratio().is_none() {
         findings.push(finding(
             "blocks",
             Outcome::Refuse,

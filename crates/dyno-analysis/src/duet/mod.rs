@@ -17,8 +17,6 @@ pub use self::choice::{Choice, NoChoice, Pilot, choose};
 pub const CONFIDENCE: f64 = 0.95;
 /// No time to decide is estimated beyond this many times the length of the duet.
 const LONGER_MAX: f64 = 1_000.0;
-/// The name of the rate among the figures.
-pub const RATE: &str = "rate";
 
 /// What one side did in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,25 +50,38 @@ pub struct DuetMeasurement {
     pub is_one_server: bool,
     /// Whether the sides took turns.
     pub takes_turns: bool,
+    /// The percentile of the latencies that the answer is about; `None` for the rate, which an open
+    /// loop sets.
+    pub subject: Option<f64>,
 }
 
 impl DuetMeasurement {
-    /// The ratio of the rates; `None` with too few blocks.
-    pub fn rate(&self) -> Option<PairedRatio> {
-        let [a, b] = self.series(|own| own.events);
-        PairedRatio::of_sums(&b, &a)
+    /// The ratio that the answer is about; `None` with too few blocks.
+    pub fn ratio(&self) -> Option<PairedRatio> {
+        match self.subject {
+            Some(percent) => PairedRatio::of_logarithms(&self.logarithms(percent)),
+            None => self.rates(),
+        }
     }
 
-    /// All figures; `percents` are the percentiles of the latencies.
+    /// All figures, the subject of the answer first; `percents` are the percentiles of the
+    /// latencies.
     pub fn figures(&self, percents: &[f64]) -> Vec<DuetFigure> {
-        let mut figures = Vec::new();
-        figures.extend(percents.iter().map(|percent| self.percentile(*percent)));
-        figures.extend(self.cost("client CPU per event", |own| Some(own.client_ns)));
-        figures.extend(self.cost("server CPU per event", |own| own.server_ns));
-        // The rate is the question; the others are looked at because they are there.
-        correct(&mut figures);
-        figures.insert(0, self.rate_figure());
-        figures
+        let rate = self.rate();
+        let others = percents.iter().filter(|own| Some(**own) != self.subject);
+        let mut others: Vec<DuetFigure> = others.map(|own| self.percentile(*own)).collect();
+        others.extend(self.cost("client CPU per event", |own| Some(own.client_ns)));
+        others.extend(self.cost("server CPU per event", |own| own.server_ns));
+        let subject = match self.subject {
+            Some(percent) => {
+                others.insert(0, rate);
+                self.percentile(percent)
+            }
+            None => rate,
+        };
+        // The subject was chosen before; the others are looked at because they are there.
+        correct(&mut others);
+        std::iter::once(subject).chain(others).collect()
     }
 
     /// The checks of the duet as a whole.
@@ -88,13 +99,19 @@ impl DuetMeasurement {
         [0, 1].map(|side| self.blocks.iter().map(|block| of(&block[side])).collect())
     }
 
-    fn rate_figure(&self) -> DuetFigure {
+    /// The ratio of the rates.
+    fn rates(&self) -> Option<PairedRatio> {
+        let [a, b] = self.series(|own| own.events);
+        PairedRatio::of_sums(&b, &a)
+    }
+
+    fn rate(&self) -> DuetFigure {
         let counted_s = self.blocks.len() as f64 * self.counted_s;
         let per_s = |side| (counted_s > 0.0).then(|| self.events(side) as f64 / counted_s);
         figure(
-            (RATE, "per s", Better::Higher),
+            ("rate", "per s", Better::Higher),
             [per_s(0), per_s(1)],
-            self.rate(),
+            self.rates(),
             self.blocks.len(),
         )
     }
@@ -129,9 +146,9 @@ impl DuetMeasurement {
         })
     }
 
-    /// A percentile. Each pair consists of as many batches as it takes for both sides to have
-    /// enough samples beyond the percentile.
-    fn percentile(&self, percent: f64) -> DuetFigure {
+    /// The logarithms of the ratios of a percentile. Each pair consists of as many batches as it
+    /// takes for both sides to have enough samples beyond the percentile.
+    fn logarithms(&self, percent: f64) -> Vec<f64> {
         let mut logarithms = Vec::new();
         let mut open = [BTreeMap::new(), BTreeMap::new()];
         let [a, b] = &self.latencies;
@@ -146,6 +163,11 @@ impl DuetMeasurement {
                 open = [BTreeMap::new(), BTreeMap::new()];
             }
         }
+        logarithms
+    }
+
+    fn percentile(&self, percent: f64) -> DuetFigure {
+        let logarithms = self.logarithms(percent);
         let whole = [0, 1].map(|side| {
             let mut all = BTreeMap::new();
             for batch in self.latencies[side].values() {
@@ -195,18 +217,18 @@ fn correct(figures: &mut [DuetFigure]) {
     }
 }
 
-/// The answer about the rates, after `measured_s` seconds.
-pub fn answer(rate: Option<&PairedRatio>, margin: Option<f64>, measured_s: f64) -> DuetAnswer {
+/// The answer about a ratio, after `measured_s` seconds.
+pub fn answer(ratio: Option<&PairedRatio>, margin: Option<f64>, measured_s: f64) -> DuetAnswer {
     let unknown = DuetAnswer::Undecided { needs_s: None };
-    let within = |confidence| rate.and_then(|rate| rate.interval(confidence));
-    let (Some(rate), Some(interval)) = (rate, within(CONFIDENCE)) else {
+    let within = |confidence| ratio.and_then(|ratio| ratio.interval(confidence));
+    let (Some(ratio), Some(interval)) = (ratio, within(CONFIDENCE)) else {
         return unknown;
     };
     let needed = |times: f64| (times <= LONGER_MAX).then_some(times.max(1.0) * measured_s);
     let inner = within(inner_confidence(CONFIDENCE));
     if let Some((margin, inner)) = margin.and_then(Margin::new).zip(inner) {
         let tested = Tested {
-            ratio: rate.ratio(),
+            ratio: ratio.ratio(),
             interval,
             inner,
         };
@@ -222,9 +244,9 @@ pub fn answer(rate: Option<&PairedRatio>, margin: Option<f64>, measured_s: f64) 
     if !interval.contains(1.0) {
         return DuetAnswer::Different;
     }
-    let off = rate.ratio().ln().abs().exp_m1();
+    let off = ratio.ratio().ln().abs().exp_m1();
     DuetAnswer::Undecided {
-        needs_s: rate.longer_by(off, CONFIDENCE).and_then(needed),
+        needs_s: ratio.longer_by(off, CONFIDENCE).and_then(needed),
     }
 }
 

@@ -34,6 +34,7 @@ fn duet(blocks: usize, ratio: f64) -> DuetMeasurement {
         }),
         is_one_server: false,
         takes_turns: true,
+        subject: None,
     }
 }
 
@@ -59,6 +60,17 @@ fn figures_compare_the_sides() {
 }
 
 #[test]
+fn an_open_loop_is_about_a_percentile() {
+    let mut open = duet(40, 1.0);
+    open.subject = Some(50.0);
+    let figures = open.figures(&[50.0, 99.0]);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names[..3], ["p50", "rate", "p99"]);
+    assert!((open.ratio().unwrap().ratio() - 2.0).abs() < 1e-3);
+    assert_eq!(figures[0].ratio, Some(open.ratio().unwrap().ratio()));
+}
+
+#[test]
 fn an_unobserved_server_has_no_cost() {
     let mut blind = duet(40, 1.0);
     for block in &mut blind.blocks {
@@ -77,7 +89,7 @@ fn an_unobserved_server_has_no_cost() {
 
 #[test]
 fn the_answer_depends_on_the_margin() {
-    let rate = |ratio| duet(40, ratio).rate().unwrap();
+    let rate = |ratio| duet(40, ratio).ratio().unwrap();
     let decide = |ratio, margin| answer(Some(&rate(ratio)), margin, 60.0);
     assert_eq!(decide(0.9, None), DuetAnswer::Different);
     assert_eq!(decide(0.9, Some(0.02)), DuetAnswer::Different);

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dyno_conduct::duet::{DuetExecuted, DuetRequest, execute};
+use dyno_conduct::duet::{DuetRequest, execute};
 use dyno_conduct::{Command, Hosts, Stage as _};
-use dyno_core::duet::DuetMode;
+use dyno_core::duet::{DuetMode, DuetSummary};
 use dyno_core::redact;
 use dyno_core::summary::RunSummary;
 use dyno_run::Notice;
@@ -77,6 +77,7 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
     let stop = signals::install()?;
     let mut shows = |_: &RunSummary| {};
     let mut screen = Screen::new(parsed, &Hosts::default(), &mut shows);
+    let mut a_with_itself = None;
     if let Some(both) = with_itself {
         let label = request.labels[0].clone();
         let request = DuetRequest {
@@ -85,31 +86,17 @@ pub(super) fn main(args: Vec<String>) -> Result<u8> {
             margin: None,
             ..request.clone()
         };
+        screen.notice(&Notice::Step("Comparing side A with itself.".to_owned()));
         let found = execute(both, &request, &stop, &mut screen)?;
-        screen.notice(&Notice::Step(limit(&found)));
+        a_with_itself = found.summary.figures.into_iter().next();
     }
     let found = execute(sides, &request, &stop, &mut screen)?;
-    output.write_duet(&found.summary, &look)?;
+    let summary = DuetSummary {
+        a_with_itself,
+        ..found.summary
+    };
+    output.write_duet(&summary, &look)?;
     Ok(status_of(found.outcome))
-}
-
-/// The result of comparing side A with itself, as a sentence.
-fn limit(found: &DuetExecuted) -> String {
-    let rate = found.summary.figures.first();
-    let bounds = rate.and_then(|rate| Some((rate.low?, rate.high?)));
-    let Some((low, high)) = bounds else {
-        return "A against itself: too few blocks for an interval.".to_owned();
-    };
-    let differs = match low > 1.0 || high < 1.0 {
-        true => ", which excludes 1: by chance, 1 in 20 such intervals does",
-        false => "",
-    };
-    format!(
-        "A against itself: interval {low:.4} – {high:.4}{differs}. In {:.0} s, this machine can \
-         show differences of about {:.1} % or more.",
-        found.summary.measured_s,
-        ((high / low).sqrt() - 1.0) * 100.0
-    )
 }
 
 fn help_text() -> String {
@@ -153,12 +140,21 @@ fn request(parsed: &Parsed, labels: [String; 2]) -> Result<DuetRequest> {
     if slice.is_some_and(|slice| slice < Duration::from_millis(1)) {
         return Err(usage("--slice must be 1ms or longer"));
     }
+    let margin = settings::share(parsed, "equivalent")?;
+    // The interval must fit within the margin.
+    let usual = margin.map_or(PRECISION, |margin| PRECISION.min(margin / 2.0));
+    let precision = settings::share(parsed, "precision")?.unwrap_or(usual);
+    if margin.is_some_and(|margin| precision >= margin) {
+        return Err(usage(
+            "--precision must be less than --equivalent: a less precise ratio decides nothing",
+        ));
+    }
     Ok(DuetRequest {
         labels,
         mode,
         slice,
-        precision: Some(settings::share(parsed, "precision")?.unwrap_or(PRECISION)),
-        margin: settings::share(parsed, "equivalent")?,
+        precision,
+        margin,
         settings: Default::default(),
     })
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use dyno_analysis::summary::recorded;
 use dyno_analysis::window::Window;
-use dyno_core::record::{RunRecord, Source};
+use dyno_core::catalogue::names;
+use dyno_core::record::{Fact, RunRecord, Source};
 use dyno_core::summary::RunSummary;
-use dyno_report::terminal::{advice, facts, findings, profiles};
+use dyno_report::terminal::{advice, duet_row, facts, findings, profiles};
 use dyno_results::{Results, Scope};
 
 use super::kinds::kinds;
@@ -60,6 +61,11 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         };
         let summary = summary_with_intervals(record, &file.display().to_string());
         Output::of(&parsed)?.write(&summary, &look)?;
+        let of_duet = known.iter().find(|fact| fact.name == names::DUET_ANSWER);
+        let of_duet = of_duet.and_then(|fact| serde_json::from_str(&fact.value).ok());
+        if let Some(found) = of_duet.filter(|_| !parsed.has("json")) {
+            console::page(&look, |look| duet_row(&found, look));
+        }
         if let Some(counsel) = &counsel {
             console::out("\n");
             console::page(&look, |look| advice(counsel.as_ref(), look));
@@ -70,6 +76,10 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         }
         if parsed.has("facts") {
             console::out("\n");
+            let known: Vec<Fact> = (known.iter())
+                .filter(|fact| fact.name != names::DUET_ANSWER)
+                .cloned()
+                .collect();
             console::page(&look, |look| facts(&known, look));
         }
         if parsed.has("cpu-profile") {

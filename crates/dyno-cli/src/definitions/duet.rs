@@ -13,7 +13,8 @@ pub(crate) const OF_DUETS: &[Opt] = &[
         DUET,
         "precision",
         Some("SHARE"),
-        "Stop when the ratio of the rates is known this precisely, e.g. 0.5% [1%]",
+        "Stop when the ratio is known this precisely, e.g. 0.5% [1%, or half of --equivalent if \
+         that is less]",
     ),
     opt(
         DUET,

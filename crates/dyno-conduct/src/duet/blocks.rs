@@ -41,18 +41,11 @@ pub(super) fn measurement(
     let own_slices = if slices.together { BLOCK } else { BLOCK / 2 };
     DuetMeasurement {
         blocks: counted.blocks().map(block).collect(),
-        counted_s: own_slices as f64 * counted_s(&slices),
+        counted_s: own_slices as f64 * slices.counted_s(),
         latencies: Side::BOTH.map(|side| duet.batches(side)),
         is_one_server,
         takes_turns: !slices.together,
-    }
-}
-
-/// The counted time of a slice.
-fn counted_s(slices: &Slices) -> f64 {
-    match slices.together {
-        true => slices.length_ns as f64 / 1e9,
-        false => slices.counted_s(),
+        subject: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod pilot;
 mod result;
 mod settings;
 mod side;
+mod slices;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,31 +14,27 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dyno_analysis::duet::{CONFIDENCE, DuetMeasurement, choose};
+use dyno_analysis::duet::{CONFIDENCE, DuetMeasurement};
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::duet::{DuetEnd, DuetMode, DuetSummary};
 use dyno_core::summary::RunEnd;
-use dyno_load::{BLOCK, Duet, Side, Slices, StopLevel, StopSignal};
+use dyno_load::{BLOCK, Duet, Side, StopLevel, StopSignal};
 use dyno_run::{Measured, Notice, Sink, Sinks, new_name};
 use dyno_server::Settings;
+use dyno_stats::PairedRatio;
 use dyno_stats::stopping::early_confidence;
-use dyno_stats::{PAIRS_MIN, PairedRatio};
 
 use self::blocks::{Counted, measurement};
 use self::clocks::{Readings, ServerPid};
-use self::pilot::{PilotSide, pilot};
+use self::pilot::PilotSide;
 use self::settings::Switch;
 use self::side::{Prepared, forwarded};
+use self::slices::{refuse_too_short, slices};
 use crate::command::Command;
 use crate::outcome::Outcome;
 use crate::stage::Stage;
-use crate::usage;
 
-/// The slices of a duet whose sides work together: they only divide the time for counting.
-const SHARED_SLICE: Duration = Duration::from_millis(125);
-/// The share of a requested slice that is cut.
-const CUT: f64 = 0.1;
 /// How often the ratio is computed and shown.
 const LOOK: Duration = Duration::from_millis(500);
 /// Blocks before the first decision to stop.
@@ -56,9 +53,9 @@ pub struct DuetRequest {
     pub mode: DuetMode,
     /// The length of a slice; `None` to find it.
     pub slice: Option<Duration>,
-    /// Stop when the rates' ratio is known this precisely: 0.01 is 1 %.
-    pub precision: Option<f64>,
-    /// The margin within which the rates count as the same.
+    /// Stop when the ratio is known this precisely: 0.01 is 1 %.
+    pub precision: f64,
+    /// The margin within which the sides count as the same.
     pub margin: Option<f64>,
     /// Settings of the server that both sides use, changed at each switch.
     pub settings: [Settings; 2],
@@ -102,11 +99,12 @@ pub fn execute(
     stage.open()?;
     let switch = match request.settings.iter().all(Settings::is_empty) {
         true => None,
-        false => Some(Switch::prepare(
-            side::common_target(&prepared, request.mode)?,
-            &request.settings,
-            file,
-        )?),
+        false => {
+            let target = side::common_target(&prepared, request.mode)?;
+            let switch = Switch::prepare(target, &request.settings, file)?;
+            stage.notice(&Notice::Step(switch.described()));
+            Some(switch)
+        }
     };
     let executed = conducted(prepared, pilots, request, switch.as_ref(), (stop, stage));
     // Restore the server's settings even if the duet failed.
@@ -132,10 +130,11 @@ fn conducted(
         duet: &duet,
         request,
         stop,
-        warmup: prepared[0].warmup(),
+        warmup: prepared[0].warmup().max(prepared[1].warmup()),
+        subject: prepared[0].subject(),
         at_most: prepared[0].time(),
         switch,
-        is_one_server: prepared[0].server_label() == prepared[1].server_label(),
+        has_one_label: prepared[0].server_label() == prepared[1].server_label(),
         readings: Readings::default(),
         pids: Default::default(),
     };
@@ -143,74 +142,7 @@ fn conducted(
         own.join(&duet, side, &name);
     }
     let (measured, end) = conductor.run(prepared, stage)?;
-    conductor.conclude(measured, end, &name)
-}
-
-/// Rejects a time that has too few blocks for a ratio.
-fn refuse_too_short(slices: &Slices, time: Option<Duration>) -> Result<()> {
-    let needed_ns = (PAIRS_MIN as u64 + 1) * BLOCK * slices.length_ns;
-    let needed = Duration::from_nanos(needed_ns);
-    match time.is_some_and(|time| time < needed) {
-        false => Ok(()),
-        true => Err(usage(format!(
-            "--at-most is too short: with slices of {} ms a ratio needs {} s; shorter ones can be \
-             set with --slice",
-            slices.length_ns as f64 / 1e6,
-            needed.as_secs_f64().ceil()
-        ))),
-    }
-}
-
-/// The slices: as requested, or found by a pilot.
-fn slices(
-    sides: [PilotSide; 2],
-    request: &DuetRequest,
-    switch: Option<&Switch>,
-    (stop, stage): (&Arc<StopSignal>, &mut dyn Stage),
-) -> Result<Slices> {
-    let seed = sides[0].job.drive.seed;
-    let of = |length: Duration, cut: Duration, together| Slices {
-        length_ns: length.as_nanos() as u64,
-        cut_ns: cut.as_nanos() as u64,
-        together,
-        seed,
-    };
-    if request.mode == DuetMode::Simultaneous {
-        let length = request.slice.unwrap_or(SHARED_SLICE);
-        return Ok(of(length, Duration::ZERO, true));
-    }
-    if let Some(length) = request.slice {
-        let cut = length.mul_f64(CUT).max(changes(switch));
-        return match cut < length {
-            true => Ok(of(length, cut, false)),
-            false => Err(usage(format!(
-                "--slice: changing the settings takes up to {:.1} ms; use longer slices",
-                cut.as_secs_f64() * 1e3
-            ))),
-        };
-    }
-    stage.notice(&Notice::Step(format!(
-        "Finding the length of slices in a pilot ({} s).",
-        (pilot::WARMUP + pilot::TIME).as_secs()
-    )));
-    let pilots = pilot(sides, switch, stop)?;
-    let changes_ms = changes(switch).as_secs_f64() * 1e3;
-    let found = choose(&pilots, changes_ms).map_err(|why| {
-        usage(format!(
-            "{why}; use --mode simultaneous or fewer sessions, or set --slice"
-        ))
-    })?;
-    stage.notice(&Notice::Step(format!(
-        "Slices of {} ms: a switch disturbs events for {:.1} ms, and events take {:.1} ms (p95).",
-        found.slice_ms, found.switch_ms, found.p95_ms
-    )));
-    let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
-    Ok(of(ms(found.slice_ms), ms(found.cut_ms), false))
-}
-
-/// The time for changing settings at a switch, with a reserve; zero without settings.
-fn changes(switch: Option<&Switch>) -> Duration {
-    switch.map_or(Duration::ZERO, |switch| 2 * switch.took)
+    conductor.conclude(measured, end, &name, stage)
 }
 
 /// A duet in progress.
@@ -218,12 +150,15 @@ struct Conductor<'a> {
     duet: &'a Arc<Duet>,
     request: &'a DuetRequest,
     stop: &'a Arc<StopSignal>,
-    /// The time before the measurement.
+    /// The time before both sides are measured.
     warmup: Duration,
+    /// See [`DuetMeasurement::subject`].
+    subject: Option<f64>,
     /// The longest measurement.
     at_most: Option<Duration>,
     switch: Option<&'a Switch>,
-    is_one_server: bool,
+    /// The targets of both sides have the same endpoints.
+    has_one_label: bool,
     readings: Readings,
     pids: [ServerPid; 2],
 }
@@ -298,8 +233,13 @@ impl Conductor<'_> {
     fn measured_by(&self, now: Nanos, unreported: u64) -> Option<DuetMeasurement> {
         let mut counted = self.counted(now)?;
         counted.to = counted.to.saturating_sub(unreported);
-        let one = self.is_one_server;
-        (counted.to > counted.from).then(|| measurement(self.duet, counted, &self.readings, one))
+        // A server may have several addresses.
+        let [a, b] = [&self.pids[0], &self.pids[1]].map(ServerPid::get);
+        let is_one_server = self.has_one_label || a.is_some() && a == b;
+        (counted.to > counted.from).then(|| DuetMeasurement {
+            subject: self.subject,
+            ..measurement(self.duet, counted, &self.readings, is_one_server)
+        })
     }
 
     /// Shows the ratio so far, and ends the duet once it is known precisely enough.
@@ -315,23 +255,24 @@ impl Conductor<'_> {
         };
         let block_s = (BLOCK * self.duet.slices().length_ns) as f64 / 1e9;
         let measured_s = found.blocks.len() as f64 * block_s;
-        let rate = found.rate();
-        stage.progress(&progress(rate.as_ref(), measured_s, found.blocks.len()));
+        let ratio = found.ratio();
+        stage.progress(&progress(ratio.as_ref(), measured_s, found.blocks.len()));
         let is_long = found.blocks.len() >= BLOCKS_MIN && measured_s >= LEAST.as_secs_f64();
-        let known = rate.and_then(|rate| rate.precision(early_confidence(CONFIDENCE)));
-        let wanted = self.request.precision;
-        if is_long
-            && known
-                .zip(wanted)
-                .is_some_and(|(known, wanted)| known <= wanted)
-        {
+        let known = ratio.and_then(|ratio| ratio.precision(early_confidence(CONFIDENCE)));
+        if is_long && known.is_some_and(|known| known <= self.request.precision) {
             watch.end = Some(DuetEnd::Precise);
             self.duet.end_at(now);
         }
     }
 
     /// The result of both sides.
-    fn conclude(&self, measured: [Measured; 2], end: DuetEnd, name: &str) -> Result<DuetExecuted> {
+    fn conclude(
+        &self,
+        measured: [Measured; 2],
+        end: DuetEnd,
+        name: &str,
+        stage: &mut dyn Stage,
+    ) -> Result<DuetExecuted> {
         let ends = measured.iter().map(|own| own.summary.elapsed_s);
         let shortest_s = ends.fold(f64::INFINITY, f64::min);
         let begin = self.duet.begin().context("the duet did not begin")?;
@@ -340,11 +281,26 @@ impl Conductor<'_> {
         let found = self.measured_by(last, 0).unwrap_or_default();
         let slices = self.duet.slices();
         let request = self.request;
-        let summary = result::summary(&found, &measured, request, (slices, end, name));
-        let outcome = result::outcome(&measured, end);
-        result::store(&summary)?;
-        if let Some(trouble) = measured.into_iter().find_map(|own| own.trouble) {
-            return Err(trouble.into());
+        let mut summary = result::summary(&found, &measured, request, (slices, end, name));
+        let mut outcome = result::outcome(&measured, end);
+        // The ratio does not depend on these.
+        match result::differences(&measured, request) {
+            Ok(differences) => summary.differences = differences,
+            Err(error) => {
+                let why = format!("the sides were not compared in other respects: {error:#}");
+                stage.notice(&Notice::Warning(why));
+            }
+        }
+        if let Err(error) = result::store(&summary) {
+            let why = format!("the result was not stored with the runs: {error:#}");
+            stage.notice(&Notice::Error(why));
+            outcome = outcome.max(Outcome::Failed);
+        }
+        for (side, own) in Side::BOTH.into_iter().zip(&measured) {
+            for why in result::failures(own) {
+                let why = format!("side {}: {why}", side.name());
+                stage.notice(&Notice::Error(why));
+            }
         }
         Ok(DuetExecuted { summary, outcome })
     }
@@ -361,8 +317,8 @@ struct Watch {
     end: Option<DuetEnd>,
 }
 
-fn progress(rate: Option<&PairedRatio>, measured_s: f64, blocks: usize) -> String {
-    let known = rate.and_then(|rate| Some((rate.ratio(), rate.precision(CONFIDENCE)?)));
+fn progress(ratio: Option<&PairedRatio>, measured_s: f64, blocks: usize) -> String {
+    let known = ratio.and_then(|own| Some((own.ratio(), own.precision(CONFIDENCE)?)));
     match known {
         Some((ratio, precision)) => format!(
             "{measured_s:>5.0} s  {blocks} blocks  B/A {ratio:.4} ± {:.2} %",

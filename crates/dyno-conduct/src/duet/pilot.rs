@@ -10,8 +10,8 @@ use dyno_core::plan::{Drive, OptionValue};
 use dyno_load::{Duet, DuetPart, RunOutcome, Side, Slices, StopSignal};
 use dyno_run::{Job, Loaded};
 
-use super::both;
 use super::settings::Switch;
+use super::{both, joined};
 use crate::hints::with_hint;
 
 /// The length of its slices.
@@ -45,20 +45,16 @@ pub(super) fn pilot(
     });
     let [of_a, of_b] = sides;
     let over = AtomicBool::new(false);
-    let (a, b) = std::thread::scope(|scope| {
-        if let Some(switch) = switch {
-            // The duet itself reports the same error.
-            scope.spawn(|| drop(switch.follow(&duet, &over)));
-        }
+    let (a, b, switched) = std::thread::scope(|scope| {
+        let switched = switch.map(|switch| scope.spawn(|| switch.follow(&duet, &over)));
         let a = scope.spawn(|| load(of_a, Side::A, &duet, stop));
         let b = load(of_b, Side::B, &duet, stop);
-        let a = a.join();
+        let a = joined(a);
         over.store(true, Ordering::Relaxed);
-        (a, b)
+        (a, b, switched.map_or(Ok(()), joined))
     });
-    // If both fail, the side that only waited for the other is not the cause.
-    let a = a.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let (a, b) = both(a, b, &duet)?;
+    switched?;
     Ok([(Side::A, a), (Side::B, b)].map(|(side, outcome)| shown(&duet, side, &outcome)))
 }
 

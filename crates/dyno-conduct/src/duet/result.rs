@@ -5,14 +5,17 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dyno_analysis::duet::{DuetMeasurement, answer};
 use dyno_core::catalogue::names;
-use dyno_core::duet::{DUET_SCHEMA_VERSION, DuetEnd, DuetFinding, DuetMode, DuetSide, DuetSummary};
+use dyno_core::duet::{
+    DUET_SCHEMA_VERSION, DuetDifference, DuetEnd, DuetFinding, DuetMode, DuetSide, DuetSummary,
+};
 use dyno_core::finding::{Finding, Outcome as Found, Verdict};
 use dyno_core::record::Fact;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_load::{BLOCK, Slices};
-use dyno_results::Results;
+use dyno_results::{Results, Scope};
 use dyno_run::Measured;
-use dyno_verdict::concerns_ratio;
+use dyno_server::Settings;
+use dyno_verdict::{CompareOptions, compare, concerns_ratio};
 
 use super::DuetRequest;
 use crate::outcome::Outcome;
@@ -30,7 +33,6 @@ pub(super) fn summary(
     let percents = a.summary.service.percentiles.iter();
     let percents: Vec<f64> = percents.map(|percentile| percentile.percent).collect();
     let mut findings = found.findings();
-    findings.extend(servers(&a.summary, &b.summary));
     findings.extend(of_side("A", &a.summary));
     findings.extend(of_side("B", &b.summary));
     let sides = [a, b]
@@ -59,7 +61,9 @@ pub(super) fn summary(
         end,
         figures: found.figures(&percents),
         margin: request.margin,
-        answer: answer(found.rate().as_ref(), request.margin, measured_s),
+        answer: answer(found.ratio().as_ref(), request.margin, measured_s),
+        a_with_itself: None,
+        differences: Vec::new(),
         verdict: judged(&findings),
         findings,
     }
@@ -99,27 +103,60 @@ fn server(summary: &RunSummary) -> String {
         .to_owned()
 }
 
-/// The servers, if their product or version differs.
-fn servers(a: &RunSummary, b: &RunSummary) -> Option<DuetFinding> {
-    let (of_a, of_b) = (server(a), server(b));
-    (of_a != of_b).then(|| DuetFinding {
-        check: "servers".to_owned(),
-        outcome: Found::Pass,
-        evidence: format!("The sides use different servers: {of_a} and {of_b}."),
-        advice: String::new(),
-    })
+/// What the runs of both sides differ in, besides the settings that the duet changes. Empty if they
+/// were not recorded.
+///
+/// # Errors
+/// The results file cannot be read.
+pub(super) fn differences(
+    measured: &[Measured; 2],
+    request: &DuetRequest,
+) -> Result<Vec<DuetDifference>> {
+    let mut records = Vec::new();
+    for own in measured {
+        let Some(run) = &own.summary.recorded else {
+            return Ok(Vec::new());
+        };
+        let results = Results::open_read(Path::new(&run.file))?;
+        records.push(results.load(run.id, &Scope::whole())?);
+    }
+    let switched = request.settings.iter().flat_map(Settings::iter);
+    let options = CompareOptions {
+        intended: switched.map(|(name, _)| name.to_owned()).collect(),
+        other_workload: true,
+        ..CompareOptions::default()
+    };
+    let compared = compare(&[&records[0]], &[&records[1]], &options)?;
+    let found = compared.differences.into_iter();
+    let others = found.filter(|own| !own.intended);
+    Ok(others
+        .map(|own| DuetDifference {
+            what: own.what,
+            a: own.base,
+            b: own.new,
+        })
+        .collect())
+}
+
+/// Why a side failed, or its record is incomplete.
+pub(super) fn failures(measured: &Measured) -> impl Iterator<Item = String> {
+    let why = match &measured.summary.end {
+        RunEnd::Failed(why) => Some(why.clone()),
+        RunEnd::Completed | RunEnd::Interrupted => None,
+    };
+    let trouble = measured.trouble.as_ref().map(ToString::to_string);
+    why.into_iter()
+        .chain(measured.disconnected.clone())
+        .chain(trouble)
 }
 
 /// How a duet of these sides ended.
 pub(super) fn outcome(measured: &[Measured; 2], end: DuetEnd) -> Outcome {
-    let is_worthless = |own: &Measured| {
-        own.summary.totals.events == 0
-            || own.disconnected.is_some()
-            || matches!(own.summary.end, RunEnd::Failed(_))
-    };
+    let is_failed =
+        |own: &Measured| own.summary.totals.events == 0 || failures(own).next().is_some();
     match end {
         DuetEnd::Interrupted => Outcome::Interrupted,
-        _ if measured.iter().any(is_worthless) => Outcome::Failed,
+        _ if measured.iter().any(is_failed) => Outcome::Failed,
         _ => Outcome::Done,
     }
 }

@@ -76,6 +76,19 @@ impl Switch {
         }
     }
 
+    /// What happens to the server, in a sentence.
+    pub(super) fn described(&self) -> String {
+        let kept = match &self.kept {
+            Some((file, _)) => format!(
+                "; if Dyno is killed, {}-undo has the statements that do, and the next duet with \
+                 set: runs them",
+                file.display()
+            ),
+            None => String::new(),
+        };
+        format!("The server's settings change at each switch, and are restored at the end{kept}.")
+    }
+
     /// Applies the settings of each side, and times the changes.
     fn check(&mut self, sides: &[Settings; 2]) -> Result<()> {
         let online = self.online.get_mut();

@@ -80,6 +80,13 @@ impl Prepared {
         drive.ramp_up + drive.warmup
     }
 
+    /// The percentile that the answer is about, in an open loop.
+    pub(super) fn subject(&self) -> Option<f64> {
+        let percents = &self.request.plan.record.percentiles;
+        let lowest = percents.iter().copied().reduce(f64::min);
+        lowest.filter(|_| self.ready.job.drive.open_loop.is_some())
+    }
+
     /// The limit of the measurement.
     pub(super) fn time(&self) -> Option<Duration> {
         self.ready.job.drive.time

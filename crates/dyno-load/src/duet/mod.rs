@@ -89,7 +89,7 @@ impl Slices {
         (from..=from + BLOCK).find(works).unwrap_or(from)
     }
 
-    /// The counted time of a slice, in seconds.
+    /// The counted time of a slice, in seconds. Sides that work together have no cut.
     pub fn counted_s(&self) -> f64 {
         self.length_ns.saturating_sub(self.cut_ns) as f64 / 1e9
     }

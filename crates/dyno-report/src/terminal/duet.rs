@@ -4,13 +4,15 @@ use dyno_core::duet::{DuetAnswer, DuetEnd, DuetFigure, DuetMode, DuetSide, DuetS
 use dyno_core::finding::Outcome;
 use dyno_core::reported::Better;
 use dyno_core::text::number_of;
+use dyno_stats::PAIRS_MIN;
 
 use super::look::{Ink, Look};
 use super::page::Page;
 use crate::document::{self, Cell, Table, Value, times};
 use crate::number::{amount, latency, length, rate};
-use dyno_stats::PAIRS_MIN;
 
+/// The most differences shown by default.
+const DIFFERENCES_SHOWN: usize = 10;
 /// Below this p-value a difference is significant.
 const SIGNIFICANT: f64 = 0.05;
 
@@ -33,6 +35,10 @@ pub fn duet(summary: &DuetSummary, look: &Look) -> String {
     out.push_str(&figures(&summary.figures).finish(look));
     let mut page = Page::new(*look);
     page.blank();
+    if let Some(own) = &summary.a_with_itself {
+        page.row("A with A", Ink::Plain, &limit(own));
+    }
+    differences(summary, look.verbose, &mut page);
     for finding in &summary.findings {
         if finding.outcome == Outcome::Pass && !look.verbose {
             continue;
@@ -48,6 +54,50 @@ pub fn duet(summary: &DuetSummary, look: &Look) -> String {
     out
 }
 
+/// The duet that a run is a side of, in a row: the answer, and the runs of both sides.
+pub fn duet_row(summary: &DuetSummary, look: &Look) -> String {
+    let runs = summary.sides.iter().filter_map(|side| side.run.as_ref());
+    let runs: Vec<String> = runs.map(|run| run.id.to_string()).collect();
+    let mut page = Page::new(*look);
+    let answer = duet_answer(summary);
+    let text = format!("{answer} (A and B are the runs {})", runs.join(" and "));
+    page.row("duet", Ink::Plain, &text);
+    page.finish()
+}
+
+/// What else differs between the sides.
+fn differences(summary: &DuetSummary, all: bool, page: &mut Page) {
+    let shown = if all { usize::MAX } else { DIFFERENCES_SHOWN };
+    let mut lines: Vec<String> = (summary.differences.iter().take(shown))
+        .map(|own| format!("{}: {} → {}", own.what, own.a, own.b))
+        .collect();
+    let more = summary.differences.len().saturating_sub(shown);
+    if more > 0 {
+        lines.push(format!("and {more} more (-v)"));
+    }
+    page.row("differs", Ink::Plain, &lines.join("\n"));
+}
+
+/// What a comparison of a side with itself shows.
+fn limit(own: &DuetFigure) -> String {
+    let Some((low, high)) = own.low.zip(own.high) else {
+        return "too few blocks for an interval".to_owned();
+    };
+    let chance = match low > 1.0 || high < 1.0 {
+        true => ", which excludes 1; by chance, 1 in 20 such intervals does",
+        false => "",
+    };
+    format!("{} – {}{chance}", times(low), times(high))
+}
+
+/// How a figure is called in the answer, and the words for less and more of it.
+fn subject(figure: &DuetFigure) -> (String, [&'static str; 2]) {
+    match figure.better {
+        Better::Higher => ("B".to_owned(), ["slower", "faster"]),
+        Better::Lower => (format!("{} of B", figure.name), ["shorter", "longer"]),
+    }
+}
+
 /// The answer in a sentence: `B is 2.1 % slower (1.4–2.8 %), 480 blocks in 4 min`.
 pub fn duet_answer(summary: &DuetSummary) -> String {
     let took = format!(
@@ -55,28 +105,30 @@ pub fn duet_answer(summary: &DuetSummary) -> String {
         number_of(summary.blocks, "block"),
         length(summary.measured_s)
     );
-    let rate = summary.figures.first();
-    let Some((ratio, low, high)) = rate.and_then(|rate| Some((rate.ratio?, rate.low?, rate.high?)))
+    let first = summary.figures.first();
+    let Some((first, (ratio, low, high))) =
+        first.and_then(|own| Some((own, (own.ratio?, own.low?, own.high?))))
     else {
         return format!("Undecided: {took} are too few; a ratio needs {PAIRS_MIN} blocks");
     };
-    let change = change(ratio, low, high);
+    let (b, words) = subject(first);
+    let change = change((ratio, low, high), words);
     match (summary.answer, summary.margin) {
-        (DuetAnswer::Different, _) => format!("B is {change}, {took}"),
+        (DuetAnswer::Different, _) => format!("{b} is {change}, {took}"),
         (DuetAnswer::Same { measurable }, margin) => {
             let within = share(margin.unwrap_or(0.0), 0.01);
             let but = match measurable {
-                true => ", but the difference is measurable: B is",
-                false => ": B seems",
+                true => format!(", but the difference is measurable: {b} is"),
+                false => format!(": {b} seems"),
             };
             format!("A and B are the same within {within}{but} {change}, {took}")
         }
         (DuetAnswer::Undecided { needs_s }, _) => {
             let needs = needs_s.map_or_else(String::new, |needs_s| {
                 let needs = length(whole_minutes(needs_s));
-                format!("; a duet of about {needs} would decide")
+                format!("; if the ratio stays, a duet of about {needs} decides")
             });
-            format!("Undecided: B seems {change}, {took}{needs}")
+            format!("Undecided: {b} seems {change}, {took}{needs}")
         }
     }
 }
@@ -90,9 +142,9 @@ fn whole_minutes(seconds: f64) -> f64 {
 }
 
 /// `2.1 % slower (1.4–2.8 %)`; with signs if the interval contains no change.
-fn change(ratio: f64, low: f64, high: f64) -> String {
+fn change((ratio, low, high): (f64, f64, f64), [less, more]: [&str; 2]) -> String {
     let precision = (high - low) / 2.0;
-    let word = if ratio < 1.0 { "slower" } else { "faster" };
+    let word = if ratio < 1.0 { less } else { more };
     let size = share((ratio - 1.0).abs(), precision);
     let plain = |off: f64| {
         share(off.abs(), precision)
@@ -191,6 +243,7 @@ fn direction(figure: &DuetFigure) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::duet::DuetDifference;
     use dyno_core::finding::Verdict;
 
     fn summary(ratio: f64, low: f64, high: f64, answer: DuetAnswer) -> DuetSummary {
@@ -232,6 +285,8 @@ mod tests {
                 figure("rate", "per s", Better::Higher),
                 figure("p95", "ms", Better::Lower),
             ],
+            a_with_itself: None,
+            differences: Vec::new(),
             margin: None,
             answer,
             findings: Vec::new(),
@@ -263,8 +318,14 @@ mod tests {
         };
         assert_eq!(
             duet_answer(&summary(0.99, 0.97, 1.01, undecided)),
-            "Undecided: B seems 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; a duet of \
-             about 7 min would decide"
+            "Undecided: B seems 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; if the ratio \
+             stays, a duet of about 7 min decides"
+        );
+        let mut open = summary(1.021, 1.014, 1.028, DuetAnswer::Different);
+        open.figures.remove(0);
+        assert_eq!(
+            duet_answer(&open),
+            "p95 of B is 2.1 % longer (1.4–2.8 %), 480 blocks in 4 min"
         );
         let mut nothing = summary(1.0, 1.0, 1.0, DuetAnswer::Undecided { needs_s: None });
         nothing.figures[0].ratio = None;
@@ -274,6 +335,36 @@ mod tests {
             duet_answer(&nothing),
             "Undecided: 3 blocks in 1.5 s are too few; a ratio needs 20 blocks"
         );
+    }
+
+    #[test]
+    fn differences_and_a_with_itself_have_rows() {
+        let look = Look {
+            columns: 80,
+            ..Look::default()
+        };
+        let mut found = summary(0.979, 0.972, 0.986, DuetAnswer::Different);
+        found.a_with_itself = found.figures.first().cloned();
+        found.differences = vec![
+            DuetDifference {
+                what: "setting sync_binlog".to_owned(),
+                a: "0".to_owned(),
+                b: "1".to_owned(),
+            };
+            12
+        ];
+        let text = duet(&found, &look);
+        assert!(
+            text.contains("A with A      0.972 – 0.986, which excludes 1"),
+            "{text}"
+        );
+        assert!(
+            text.contains("differs       setting sync_binlog: 0 → 1"),
+            "{text}"
+        );
+        assert!(text.contains("and 2 more (-v)"), "{text}");
+        let row = duet_row(&found, &look);
+        assert!(row.contains("duet          B is 2.1 % slower"), "{row}");
     }
 
     #[test]

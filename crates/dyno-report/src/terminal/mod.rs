@@ -36,7 +36,7 @@ mod words;
 pub use advice::advice;
 pub use compare::comparison;
 pub(crate) use compare::{answer, label, outcome, plain_name, product, rank};
-pub use duet::{duet, duet_answer};
+pub use duet::{duet, duet_answer, duet_row};
 pub use facts::facts;
 pub use findings::findings;
 pub use history::history;
