@@ -114,10 +114,13 @@ fn histories(parsed: &Parsed, conditions: &[Threshold]) -> Result<Vec<History>> 
             limit => runs.len().saturating_sub(limit),
         };
         let runs = &runs[skipped..];
+        let is_doubtful = |run: &&Run<'_>| run.line.verdict == Some(Verdict::Doubtful);
         History {
             plan: groups::named(runs, by),
             by: by.to_owned(),
             runs: groups::described(runs, by),
+            doubtful: runs.iter().filter(is_doubtful).count(),
+            refused: groups::of_plan(runs, &refused, by),
             figures: figures::figures(runs, conditions),
         }
     };

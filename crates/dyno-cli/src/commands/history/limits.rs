@@ -127,6 +127,8 @@ mod tests {
             plan: String::new(),
             by: "date".to_owned(),
             runs: Vec::new(),
+            doubtful: 0,
+            refused: 0,
             figures,
         }
     }
