@@ -96,6 +96,9 @@ fn runs_are_selected_ordered_and_left_out() {
     let few = lab.dyno("history 1,2,3 4 5 --json").success();
     assert_eq!(few.stdout, "[]\n");
     has(&few, &["left out: 1 plan: fewer than 6 runs"]);
+    let unjudged = lab.dyno("history 1,2,3 4 5 --fail-if 'rate < 0.97x'");
+    let why = "rate < 0.97x cannot be judged: no plan has 6 or more runs";
+    has(&unjudged.failure(4), &[why]);
     let file = Connection::open(lab.path("dyno.db")).unwrap();
     let refuse = "UPDATE run SET verdict = 'refused' WHERE id = 1";
     let fail = "UPDATE run SET state = 'failed' WHERE id IN (2, 3)";
