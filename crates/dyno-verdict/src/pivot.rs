@@ -139,7 +139,7 @@ pub struct Cell {
     pub low: Option<f64>,
     /// Upper bound of the ratio.
     pub high: Option<f64>,
-    /// Whether it is the same as the base, if that was tested.
+    /// Whether it is the same as the base, if that was tested; undecided without an interval.
     pub equivalence: Option<EquivalenceTest>,
     /// The stalled time of its runs, in seconds; `None` if unknown for one.
     pub stalled_s: Option<f64>,
@@ -311,6 +311,12 @@ fn cell(
         unit.clone_from(&found.unit);
     }
     let ratio = found.filter(|_| !to_itself);
+    let without_interval = || {
+        let tested = ratio
+            .and_then(|one| one.ratio)
+            .zip(compared.equivalent_within);
+        tested.map(|(ratio, margin)| EquivalenceTest::without_interval(ratio, margin))
+    };
     let runs = &compared.new.runs;
     // A run that was not judged is not valid.
     let judged = runs
@@ -326,7 +332,9 @@ fn cell(
         ratio: ratio.and_then(|one| one.ratio),
         low: ratio.and_then(|one| one.low),
         high: ratio.and_then(|one| one.high),
-        equivalence: ratio.and_then(|one| one.equivalence),
+        equivalence: ratio
+            .and_then(|one| one.equivalence)
+            .or_else(without_interval),
         stalled_s: compared.new.stalled_s,
         verdict,
         thin: verdict == Some(Verdict::Valid) && runs.iter().any(|run| run.thin),

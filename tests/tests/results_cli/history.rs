@@ -96,11 +96,15 @@ fn runs_are_selected_ordered_and_left_out() {
     let few = lab.dyno("history 1,2,3 4 5 --json").success();
     assert_eq!(few.stdout, "[]\n");
     has(&few, &["left out: 1 plan: fewer than 6 runs"]);
+    let unjudged = lab.dyno("history 1,2,3 4 5 --fail-if 'rate < 0.97x'");
+    let why = "rate < 0.97x cannot be judged: no plan has 6 or more runs";
+    has(&unjudged.failure(4), &[why]);
     let file = Connection::open(lab.path("dyno.db")).unwrap();
     let refuse = "UPDATE run SET verdict = 'refused' WHERE id = 1";
     let fail = "UPDATE run SET state = 'failed' WHERE id IN (2, 3)";
+    let doubt = "UPDATE run SET verdict = 'doubtful' WHERE id IN (4, 5)";
     let other = "UPDATE run SET head = json_set(head, '$.factors.fs', 'ext4') WHERE id > 30";
-    file.execute_batch(&format!("{refuse}; {fail}; {other};"))
+    file.execute_batch(&format!("{refuse}; {fail}; {doubt}; {other};"))
         .unwrap();
     let both = lab.dyno("history").success();
     has(
@@ -109,9 +113,15 @@ fn runs_are_selected_ordered_and_left_out() {
             "left out: 1 run: refused",
             "left out: 2 runs: did not complete",
             "fs=xfs: 27 runs (4 … 30) by date",
+            "? 2 of 27 runs are doubtful; ✘ 1 refused run is left out",
             "fs=ext4: 10 runs (31 … 40) by date",
         ],
     );
+    let counts = lab.json("history --json");
+    assert_eq!(counts[0]["doubtful"], 2);
+    assert_eq!(counts[0]["refused"], 1);
+    assert_eq!(counts[0]["runs"][0]["verdict"], "doubtful");
+    assert_eq!(counts[1]["doubtful"], 0);
     let mixed = lab.dyno("history --by fs").success();
     has(&mixed, &["37 runs (31 … 30) by fs"]);
     for (line, why) in [

@@ -55,6 +55,12 @@ fn a_table_matches_the_comparison_of_its_runs() {
         .success();
     let head = csv.stdout.lines().next().unwrap();
     assert!(head.ends_with(",verdict,includes,equivalence"), "{head}");
+    // Such short runs have no interval, and a single one has no spread.
+    let answers = |line: &str| line.ends_with(",undecided");
+    assert!(csv.stdout.lines().any(answers), "{}", csv.stdout);
+    has(&csv, &["Undecided: ", "one run a side has no spread"]);
+    let text = lab.dyno(&format!("{table} --equivalent 2%")).success();
+    has(&text, &["undecided", "one run a side has no spread"]);
     let listed = lab.json("list runs --where memory=10M,sessions=1 --json");
     let ids: Vec<_> = listed
         .as_array()

@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 
 use self::groups::{DATE, Run};
 use self::limits::Held;
-use super::compare::{Limit, ratios};
+use super::compare::ratios;
 use super::runs::{selected, unknown};
 use crate::definitions::HISTORY;
 use crate::options::{Grammar, Parsed, Script, help, parse};
 use crate::settings::{count, usage};
-use crate::{STATUS_DONE, STATUS_LIMIT, console, output, run_store};
+use crate::{STATUS_DONE, console, output, run_store};
 
 /// Prints the history of each plan.
 ///
@@ -46,6 +46,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
     let conditions = ratios(&parsed)?;
     let histories = histories(&parsed, &conditions)?;
     limits::refuse_unknown(&histories, &conditions)?;
+    let unjudged = limits::unjudged(&histories, &conditions);
     let held: Vec<Vec<Held>> = histories
         .iter()
         .map(|history| limits::held(history, &conditions))
@@ -64,11 +65,8 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
             }
         },
     )?;
-    let mut held = held.iter().flatten();
-    Ok(match held.any(|one| one.outcome == Limit::Failed) {
-        true => STATUS_LIMIT,
-        false => STATUS_DONE,
-    })
+    unjudged.iter().for_each(|why| console::note(why));
+    Ok(limits::status(&held, &unjudged))
 }
 
 /// The plans with enough runs, each with its figures.
@@ -106,7 +104,11 @@ fn histories(parsed: &Parsed, conditions: &[Threshold]) -> Result<Vec<History>> 
     let (long, short): (Vec<_>, Vec<_>) = groups::groups(&placed, by)
         .into_iter()
         .partition(|runs| runs.len() >= figures::RUNS_MIN);
-    let why = format!("fewer than {} runs", figures::RUNS_MIN);
+    let unjudged = match conditions.is_empty() {
+        true => "",
+        false => ", too few for --fail-if",
+    };
+    let why = format!("fewer than {} runs{unjudged}", figures::RUNS_MIN);
     note_left_out(short.len(), "plan", &why);
     let history = |runs: Vec<Run<'_>>| {
         let skipped = match limit {
@@ -114,10 +116,13 @@ fn histories(parsed: &Parsed, conditions: &[Threshold]) -> Result<Vec<History>> 
             limit => runs.len().saturating_sub(limit),
         };
         let runs = &runs[skipped..];
+        let is_doubtful = |run: &&Run<'_>| run.line.verdict == Some(Verdict::Doubtful);
         History {
             plan: groups::named(runs, by),
             by: by.to_owned(),
             runs: groups::described(runs, by),
+            doubtful: runs.iter().filter(is_doubtful).count(),
+            refused: groups::of_plan(runs, &refused, by),
             figures: figures::figures(runs, conditions),
         }
     };

@@ -362,6 +362,10 @@ fn of(parsed: &Parsed, layout: &Layout, base: usize) -> Base {
 }
 
 fn write(parsed: &Parsed, table: &Pivot) -> Result<()> {
+    let lacks_legend = parsed.has("csv") || parsed.has("json");
+    if let Some(why) = table.undecided().filter(|_| lacks_legend) {
+        console::note(&why);
+    }
     if parsed.has("csv") {
         console::out(&csv(table, parsed.has("equivalent"))?);
         return Ok(());

@@ -355,7 +355,8 @@ pub(crate) const HISTORY: &[Opt] = &[
         "fail-if",
         Some("LIMIT"),
         "Exit with status 4 if the whole interval of the last change meets the condition: \
-         'rate < 0.97x', 'server_cpu > 1.05x'; may be repeated",
+         'rate < 0.97x', 'server_cpu > 1.05x', or if no plan has enough runs to judge it; may be \
+         repeated",
     )
     .repeats(),
     FORMAT,

@@ -1,7 +1,7 @@
 //! Parses pgbench's output: progress lines (`--progress`), and the report at the end (versions 9.5
 //! to 18).
 
-use super::report::{begins_report, of_script, report};
+use super::report::{begins_report, is_torn_mode, of_script, report};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
@@ -468,10 +468,10 @@ fn statement(bare: &str) -> Option<Statement> {
     })
 }
 
-/// Whether the last line of a log may lack the end of a figure, or the text after it.
+/// Whether the last line of a log may lack the end of a figure or mode, or the text after it.
 fn is_torn(bare: &str) -> bool {
     let rate = bare.starts_with("tps = ") && !bare.contains('(');
-    rate || text::decimals_at_end(bare).is_some()
+    rate || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
 }
 
 /// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), without its secrets.

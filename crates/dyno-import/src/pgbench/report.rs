@@ -23,6 +23,9 @@ const FIGURES: [&str; 15] = [
     "tps",
 ];
 
+/// The query modes (`QUERYMODE` in `pgbench.c`).
+const MODES: [&str; 3] = ["simple", "extended", "prepared"];
+
 /// Lines that only pgbench prints, up to their figure.
 const OWN: [&str; 5] = [
     "scaling factor: ",
@@ -37,6 +40,13 @@ pub(super) fn begins_report(bare: &str) -> bool {
     let value = OWN.iter().find_map(|begins| bare.strip_prefix(begins));
     let whole = !bare.starts_with("tps = ") || bare.contains('(');
     value.is_some_and(|value| whole && number::leading(value).is_some())
+}
+
+/// Whether a line has a query mode that pgbench does not print in full.
+pub(super) fn is_torn_mode(bare: &str) -> bool {
+    let mode = bare.split_once(':');
+    let mode = mode.filter(|(label, _)| label.trim() == "query mode");
+    mode.is_some_and(|(_, mode)| !MODES.contains(&mode.trim()))
 }
 
 pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
@@ -62,7 +72,12 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
     };
     match label {
         "scaling factor" => run.scale = count(),
-        "query mode" => run.protocol = Some(value.to_owned()),
+        "query mode" if MODES.contains(&value) => run.protocol = Some(value.to_owned()),
+        "query mode" => {
+            let mode = excerpt(value);
+            let text = format!("the query mode '{mode}' is cut off or unknown; it is skipped");
+            run.said.push((Some(line), text));
+        }
         "number of clients" => run.clients = small(),
         "number of threads" => run.threads = small(),
         "maximum number of tries" => run.tries = count(),

@@ -1,10 +1,12 @@
 //! The figures of one plan from run to run, with their lasting changes.
 
 use dyno_core::figures::{MS, PER_SECOND};
+use dyno_core::finding::Verdict;
 use dyno_core::reported::Better;
+use dyno_core::text::{number_of, verb};
 use serde::Serialize;
 
-use super::{Table, Value};
+use super::{Table, Value, mark};
 use crate::number::{amount, latency, rate};
 use crate::terminal::Ink;
 
@@ -17,6 +19,10 @@ pub struct History {
     pub by: String,
     /// The runs, in this order.
     pub runs: Vec<HistoryRun>,
+    /// The number of these runs that are doubtful.
+    pub doubtful: usize,
+    /// The number of refused runs of the plan, which are left out.
+    pub refused: usize,
     /// The figures that enough runs have.
     pub figures: Vec<FigureHistory>,
 }
@@ -30,6 +36,8 @@ pub struct HistoryRun {
     pub started_unix_s: Option<f64>,
     /// Date, version and commit, as far as known, e.g. `2026-11-20, 11.4.2`; may be empty.
     pub about: String,
+    /// Its verdict; `None` if it was not judged.
+    pub verdict: Option<Verdict>,
 }
 
 /// A figure of each run.
@@ -81,6 +89,24 @@ impl History {
             self.runs.len(),
             self.by
         )
+    }
+
+    /// The numbers of doubtful and refused runs: `? 3 of 20 runs are doubtful`; empty without any.
+    pub(crate) fn unfit(&self) -> String {
+        let marked = |verdict: Verdict, text: String| format!("{} {text}", mark(verdict, false).1);
+        let doubtful = (self.doubtful > 0).then(|| {
+            let are = verb(self.doubtful, "is", "are");
+            let all = number_of(self.runs.len(), "run");
+            let text = format!("{} of {all} {are} doubtful", self.doubtful);
+            marked(Verdict::Doubtful, text)
+        });
+        let refused = (self.refused > 0).then(|| {
+            let are = verb(self.refused, "is", "are");
+            let runs = number_of(self.refused, "refused run");
+            marked(Verdict::Refused, format!("{runs} {are} left out"))
+        });
+        let parts: Vec<String> = doubtful.into_iter().chain(refused).collect();
+        parts.join("; ")
     }
 
     /// A row for each change, and one for each figure without any.

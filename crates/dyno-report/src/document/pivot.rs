@@ -24,6 +24,24 @@ pub struct Pivot {
 }
 
 impl Pivot {
+    /// Why cells that were tested for equivalence are undecided: their ratios have no interval.
+    pub fn undecided(&self) -> Option<String> {
+        let lacks_interval =
+            |cell: &Cell| cell.equivalence.is_some() && cell.low.is_none() && cell.high.is_none();
+        if !self.cells.iter().any(lacks_interval) {
+            return None;
+        }
+        let why = match self.cells.iter().map(|cell| cell.runs.len()).min() {
+            Some(1) => "one run a side has no spread",
+            Some(2) => "two runs a side have too little spread",
+            _ => return Some("Undecided: the ratio of this figure has no interval.".to_owned()),
+        };
+        Some(format!(
+            "Undecided: the ratio has no interval, because {why}. Use repeats: three or more runs \
+             a side."
+        ))
+    }
+
     /// The factor and level of a cell's row, and those of its column if there is one.
     pub(crate) fn levels(&self, cell: &Cell) -> (String, Option<String>) {
         let columns = self.columns.as_ref();

@@ -19,6 +19,12 @@ pub fn history(of: &History, look: &Look) -> String {
     for line in wrap(&look.clean(&of.title()), look.width()) {
         out += &(look.paint(Ink::Strong, &line) + "\n");
     }
+    let unfit = of.unfit();
+    if !unfit.is_empty() {
+        for line in wrap(&look.clean(&unfit), look.width()) {
+            out += &(look.paint(Ink::Warning, &line) + "\n");
+        }
+    }
     for figure in &of.figures {
         out.push('\n');
         out += &drawn(figure, look);
@@ -96,6 +102,7 @@ fn described(of: &History, figure: &FigureHistory, change: &HistoryChange) -> St
 #[cfg(test)]
 pub(super) mod tests {
     use dyno_core::figures::{MS, PER_SECOND};
+    use dyno_core::finding::Verdict;
     use dyno_core::reported::Better;
 
     use super::*;
@@ -110,6 +117,7 @@ pub(super) mod tests {
             } else {
                 String::new()
             },
+            verdict: Some(Verdict::Valid),
         });
         let change = HistoryChange {
             index: 12,
@@ -126,6 +134,8 @@ pub(super) mod tests {
             plan: "oltp_read_write on MariaDB, 8 sessions".to_owned(),
             by: "date".to_owned(),
             runs: runs.collect(),
+            doubtful: 0,
+            refused: 0,
             figures: vec![
                 FigureHistory {
                     name: "rate".to_owned(),
@@ -163,6 +173,26 @@ pub(super) mod tests {
                 "p95         ▅▅▅ ▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅  4.00 ms",
                 "  no lasting change",
             ]
+        );
+    }
+
+    #[test]
+    fn doubtful_and_refused_runs_are_counted() {
+        let third = |doubtful: usize, refused: usize| {
+            let of = History {
+                doubtful,
+                refused,
+                ..sample()
+            };
+            let text = history(&of, &Look::default());
+            text.lines().nth(2).unwrap_or_default().to_owned()
+        };
+        assert_eq!(third(0, 0), "");
+        assert_eq!(third(1, 0), "? 1 of 20 runs is doubtful");
+        assert_eq!(third(0, 1), "✘ 1 refused run is left out");
+        assert_eq!(
+            third(3, 2),
+            "? 3 of 20 runs are doubtful; ✘ 2 refused runs are left out"
         );
     }
 

@@ -210,13 +210,16 @@ pub(super) fn legend(table: &Pivot) -> String {
     let rule = tests.next().map_or_else(String::new, |test| {
         format!(" {}", document::equivalence_rule(test.margin))
     });
+    let why = table.undecided();
+    let why = why.map_or_else(String::new, |why| format!(" {why}"));
     let shared = table.cells.iter().find_map(|cell| cell.includes);
     let shared = shared.map_or_else(String::new, |cause| {
         let (with, work) = (document::with(cause), document::other_work(cause));
         format!(" Figures marked '{with}' include {work}.")
     });
     format!(
-        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. {ratios}{rule}{shared}"
+        "{runs}; ✔ valid{seen}, ? doubtful, ✘ refused: the worst of a cell. \
+         {ratios}{rule}{why}{shared}"
     )
 }
 
@@ -339,6 +342,28 @@ mod tests {
         );
         let plain = pivot(&table(), &Look::default());
         assert!(!plain.contains("same within"), "{plain}");
+    }
+
+    #[test]
+    fn a_ratio_without_an_interval_is_undecided_for_a_reason() {
+        assert_eq!(table().undecided(), None);
+        let mut single = table();
+        single
+            .cells
+            .iter_mut()
+            .for_each(|cell| cell.runs.truncate(1));
+        let cell = &mut single.cells[1];
+        (cell.low, cell.high) = (None, None);
+        cell.equivalence = Some(EquivalenceTest::without_interval(1.1, 0.02));
+        let terminal = pivot(&single, &Look::default());
+        assert!(terminal.contains("undecided\n"), "{terminal}");
+        for text in [terminal, crate::markdown::pivot(&single)] {
+            let flat: Vec<&str> = text.split_whitespace().collect();
+            let flat = flat.join(" ");
+            let why = "Undecided: the ratio has no interval, because one run a side has no \
+                       spread. Use repeats: three or more runs a side.";
+            assert!(flat.contains(why), "{flat}");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! Detection to Hunt for Performance Regressions".
 //!
 //! 1. Logarithms are compared, because their noise is the same at each level. Outliers, which are
-//!    fewer runs than the minimum segment and far from all their neighbours, are replaced by the
-//!    median of these neighbours.
+//!    fewer runs than the minimum segment and far from all their neighbours, are left out: between
+//!    two levels, no value in their place would belong to either.
 //! 2. Windows of several lengths, each half over the next, are split where the energy distance is
 //!    largest. Short windows show temporary changes, which a long window would average out.
 //! 3. The surest split of all windows is kept if its p-value, corrected for the places within the
@@ -100,8 +100,8 @@ pub fn level_changes(series: &[f64], options: &LevelChanges) -> Vec<LevelChange>
     }
     let logs: Vec<f64> = series.iter().map(|value| value.ln()).collect();
     let level = median(&logs).unwrap_or_default();
-    let mut logs = without_outliers(&logs, min_segment);
-    logs.iter_mut().for_each(|value| *value -= level);
+    let kept = without_outliers(&logs, min_segment);
+    let logs: Vec<f64> = kept.iter().map(|&at| logs[at] - level).collect();
     let search = Search {
         logs: &logs,
         min_segment,
@@ -110,41 +110,58 @@ pub fn level_changes(series: &[f64], options: &LevelChanges) -> Vec<LevelChange>
     let mut edges = search.splits();
     search.relocate(&mut edges);
     search.merge(&mut edges);
-    (0..edges.len())
-        .map(|at| search.change(&edges, at, level))
-        .collect()
+    let change = |at: usize| LevelChange {
+        index: kept[edges[at]],
+        ..search.change(&edges, at, level)
+    };
+    (0..edges.len()).map(change).collect()
 }
 
-/// The logarithms without outliers: up to `min_segment` - 1 successive values that are all above,
-/// or all below, their neighbours get the median of these. The deviation comes from the distances
-/// of successive values, which few changes of level affect.
-fn without_outliers(logs: &[f64], min_segment: usize) -> Vec<f64> {
-    let distances: Vec<f64> = logs
-        .windows(2)
-        .map(|pair| (pair[1] - pair[0]).abs())
-        .collect();
-    let far = OUTLIER * median(&distances).unwrap_or_default() / MEDIAN_DISTANCE;
-    let mut cleaned = logs.to_vec();
+/// The indices of all values but outliers. Single outliers are removed first, so that they are not
+/// neighbours of others.
+fn without_outliers(logs: &[f64], min_segment: usize) -> Vec<usize> {
+    let far = OUTLIER * deviation(logs);
+    let mut kept: Vec<usize> = (0..logs.len()).collect();
     for count in 1..min_segment {
-        for (from, group) in logs.windows(count).enumerate() {
-            let to = from + count;
-            let before = &logs[from.saturating_sub(NEIGHBOURS)..from];
-            let after = &logs[to..(to + NEIGHBOURS).min(logs.len())];
-            let near = [before, after].concat();
-            let is_far = |sign: f64| {
-                let mut pairs = group
-                    .iter()
-                    .flat_map(|value| near.iter().map(move |other| value - other));
-                pairs.all(|distance| sign * distance > far)
-            };
-            if (is_far(1.0) || is_far(-1.0))
-                && let Some(middle) = median(&near)
-            {
-                cleaned[from..to].fill(middle);
-            }
+        let values: Vec<f64> = kept.iter().map(|&at| logs[at]).collect();
+        let mut outliers = outliers(&values, count, far).into_iter();
+        kept.retain(|_| outliers.next() != Some(true));
+    }
+    kept
+}
+
+/// Whether each value is one of `count` successive values that are all above, or all below, their
+/// neighbours by more than `far`.
+fn outliers(values: &[f64], count: usize, far: f64) -> Vec<bool> {
+    let mut found = vec![false; values.len()];
+    for (from, group) in values.windows(count).enumerate() {
+        let to = from + count;
+        let before = &values[from.saturating_sub(NEIGHBOURS)..from];
+        let after = &values[to..(to + NEIGHBOURS).min(values.len())];
+        let near = [before, after].concat();
+        let is_far = |sign: f64| {
+            let mut pairs = group
+                .iter()
+                .flat_map(|value| near.iter().map(move |other| value - other));
+            pairs.all(|distance| sign * distance > far)
+        };
+        if !near.is_empty() && (is_far(1.0) || is_far(-1.0)) {
+            found[from..to].fill(true);
         }
     }
-    cleaned
+    found
+}
+
+/// The deviation, from the distances of successive values, which few changes of level affect. It
+/// uses the lower median: of seven values, an outlier and a change affect three of six distances.
+fn deviation(logs: &[f64]) -> f64 {
+    let pairs = logs.windows(2);
+    let mut distances: Vec<f64> = pairs.map(|pair| (pair[1] - pair[0]).abs()).collect();
+    distances.sort_unstable_by(f64::total_cmp);
+    let middle = distances.len().saturating_sub(1) / 2;
+    distances
+        .get(middle)
+        .map_or(0.0, |middle| middle / MEDIAN_DISTANCE)
 }
 
 struct Search<'a> {
@@ -394,6 +411,28 @@ mod checks {
         let mut constant = vec![5.0; 30];
         constant[12] = 5.5;
         assert!(found(&constant).is_empty());
+    }
+
+    #[test]
+    fn an_outlier_next_to_a_change_is_in_neither_level() {
+        let value = |at: usize, half: usize, noise: f64| {
+            let level = if at < half { 100.0 } else { 80.0 };
+            level * (1.0 + noise * ((at % 3) as f64 - 1.0))
+        };
+        for (half, noise) in [(10, 0.0), (10, 0.01), (3, 0.0), (3, 0.01)] {
+            for outlier in [140.0, 40.0] {
+                for place in half - 1..=half + 1 {
+                    let mut series: Vec<f64> =
+                        (0..2 * half).map(|at| value(at, half, noise)).collect();
+                    series.insert(place, outlier);
+                    let changes = found(&series);
+                    assert_eq!(changes.len(), 1, "{series:?}: {changes:?}");
+                    let first = if place > half { half } else { half + 1 };
+                    assert_eq!(changes[0].index, first, "{series:?}");
+                    assert!((changes[0].ratio - 0.8).abs() < 0.002, "{changes:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -63,6 +63,20 @@ fn a_step_is_found_at_its_run() {
     assert!(exact > 0.85, "finds within one run in {exact}");
 }
 
+/// An outlier between two levels is in neither of them.
+#[test]
+fn a_step_after_an_outlier_is_found_at_its_run() {
+    for outlier in [1_400.0, 400.0] {
+        let exact = share_of(300, 69, |source| {
+            let mut series = runs(source, 20, 0.02, &[(10, 0.8)]);
+            series.insert(10, outlier);
+            let found = changes(&series);
+            found.len() == 1 && found[0].index == 11
+        });
+        assert!(exact > 0.95, "{outlier}: finds in {exact}");
+    }
+}
+
 #[test]
 fn the_interval_covers_the_change() {
     let covers = share_of(500, 63, |source| {

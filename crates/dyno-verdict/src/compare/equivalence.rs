@@ -90,6 +90,18 @@ impl EquivalenceTest {
             needs: times.and_then(|times| amount.needs(times)),
         }
     }
+
+    /// The answer for a ratio without an interval: undecided. The margin is a share.
+    pub fn without_interval(ratio: f64, margin: f64) -> Self {
+        Self {
+            answer: Equivalence::Undecided { times: None },
+            margin,
+            ratio,
+            low: 0.0,
+            high: None,
+            needs: None,
+        }
+    }
 }
 
 /// The data of the larger side: runs if the intervals come from runs, or else seconds.

@@ -132,6 +132,35 @@ fn cells_match_the_comparison_of_their_runs() {
 }
 
 #[test]
+fn a_tested_ratio_without_an_interval_is_undecided() {
+    let runs = [run(1, 1_000.0), run(2, 1_000.0)];
+    let group = Group {
+        row: 1,
+        column: 0,
+        runs: vec![&runs[1]],
+    };
+    let options = CompareOptions {
+        equivalent: dyno_stats::Margin::new(0.02),
+        ..CompareOptions::default()
+    };
+    let mut compared = compare(&[&runs[0]], &group.runs, &options).unwrap();
+    let found = |compared: &Comparison, to_itself: bool| {
+        cell(&group, compared, "events", to_itself, &mut String::new()).equivalence
+    };
+    assert!(found(&compared, false).is_some_and(|test| test.low > 0.0));
+    for metric in &mut compared.metrics {
+        (metric.low, metric.high, metric.equivalence) = (None, None, None);
+    }
+    let test = found(&compared, false).unwrap();
+    let undecided = dyno_stats::Equivalence::Undecided { times: None };
+    assert_eq!((test.answer, test.margin), (undecided, 0.02));
+    assert_eq!((test.low, test.high, test.needs), (0.0, None, None));
+    assert_eq!(found(&compared, true), None);
+    compared.equivalent_within = None;
+    assert_eq!(found(&compared, false), None);
+}
+
+#[test]
 fn costs_with_the_work_of_other_clients_are_marked() {
     let mut runs = [run(1, 1_000.0), run(2, 1_000.0)];
     series(&mut runs[1], "db.other_sessions_active", &[1.0; 30]);

@@ -42,6 +42,13 @@ pub(super) fn groups<'a>(runs: &[Run<'a>], by: &str) -> Vec<Vec<Run<'a>>> {
     groups
 }
 
+/// How many of the other runs belong to the plan of these runs.
+pub(super) fn of_plan(plan: &[Run<'_>], others: &[Run<'_>], by: &str) -> usize {
+    let of = plan.first().map(|run| key(run, by));
+    let others = others.iter().filter(|run| Some(key(run, by)) == of);
+    others.count()
+}
+
 /// What the runs of a plan have in common: workload, product, requested load and factors.
 type Key<'a> = (Option<&'a str>, &'a str, &'a str, Vec<(&'a str, &'a str)>);
 
@@ -132,6 +139,7 @@ pub(super) fn described(runs: &[Run<'_>], by: &str) -> Vec<HistoryRun> {
         id: run.line.id,
         started_unix_s: run.line.started_unix_s,
         about: about(run.line, by),
+        verdict: run.line.verdict,
     };
     runs.iter().map(described).collect()
 }
@@ -240,6 +248,21 @@ pub(super) mod tests {
             },
         ];
         assert_eq!(groups(&mixed, DATE).len(), 2);
+    }
+
+    #[test]
+    fn other_runs_of_a_plan_are_counted() {
+        let lines = [
+            line(1, 1, "10.11.6", &[("fs", "xfs")]),
+            line(2, 2, "11.4.2", &[("fs", "xfs")]),
+            line(3, 3, "11.4.2", &[("fs", "ext4")]),
+        ];
+        let of = PlanAndCosts::default();
+        let runs = runs(&lines, &of);
+        assert_eq!(of_plan(&runs[..1], &runs[1..], DATE), 1);
+        assert_eq!(of_plan(&runs[..1], &runs[1..], "fs"), 2);
+        assert_eq!(of_plan(&runs[2..], &runs[..2], DATE), 0);
+        assert_eq!(of_plan(&[], &runs, DATE), 0);
     }
 
     #[test]

@@ -6,8 +6,10 @@ use dyno_core::threshold::Threshold;
 use dyno_report::{FigureHistory, History};
 use serde::Serialize;
 
+use super::figures::RUNS_MIN;
 use crate::commands::compare::Limit;
 use crate::settings::usage;
+use crate::{STATUS_DONE, STATUS_LIMIT};
 
 /// A condition and its outcome for a plan.
 #[derive(Debug, Serialize)]
@@ -61,6 +63,26 @@ pub(super) fn held(history: &History, conditions: &[Threshold]) -> Vec<Held> {
         })
     };
     conditions.iter().filter_map(held).collect()
+}
+
+/// Why conditions cannot be judged: no plan has enough runs.
+pub(super) fn unjudged(histories: &[History], conditions: &[Threshold]) -> Vec<String> {
+    let why = |condition: &Threshold| {
+        format!("--fail-if: {condition} cannot be judged: no plan has {RUNS_MIN} or more runs")
+    };
+    match histories.is_empty() {
+        true => conditions.iter().map(why).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// The exit status: as for `dyno run`, a condition that cannot be judged fails, too.
+pub(super) fn status(held: &[Vec<Held>], unjudged: &[String]) -> u8 {
+    let mut held = held.iter().flatten();
+    match held.any(|one| one.outcome == Limit::Failed) || !unjudged.is_empty() {
+        true => STATUS_LIMIT,
+        false => STATUS_DONE,
+    }
 }
 
 /// Rejects a condition on a figure that no plan has, because a typo would have no effect.
@@ -127,6 +149,8 @@ mod tests {
             plan: String::new(),
             by: "date".to_owned(),
             runs: Vec::new(),
+            doubtful: 0,
+            refused: 0,
             figures,
         }
     }
@@ -166,6 +190,30 @@ mod tests {
             assert_eq!(held[0].outcome, outcome, "{text}");
             assert_eq!(held[0].line(), line);
         }
+    }
+
+    #[test]
+    fn too_few_runs_fail_a_condition() {
+        let all = [history(vec![figure("rate", None)])];
+        let condition: Threshold = "rate < 0.9x".parse().unwrap();
+        let conditions = [condition];
+        let found = |histories: &[History], conditions: &[Threshold]| {
+            let held: Vec<Vec<Held>> = histories
+                .iter()
+                .map(|history| held(history, conditions))
+                .collect();
+            let unjudged = unjudged(histories, conditions);
+            (status(&held, &unjudged), unjudged)
+        };
+        assert_eq!(found(&all, &conditions), (STATUS_DONE, Vec::new()));
+        assert_eq!(found(&[], &[]), (STATUS_DONE, Vec::new()));
+        let why = "--fail-if: rate < 0.9x cannot be judged: no plan has 6 or more runs";
+        assert_eq!(
+            found(&[], &conditions),
+            (STATUS_LIMIT, vec![why.to_owned()])
+        );
+        let failed = [history(vec![figure("rate", Some((0.8, 0.85)))])];
+        assert_eq!(found(&failed, &conditions), (STATUS_LIMIT, Vec::new()));
     }
 
     #[test]

@@ -36,6 +36,29 @@ fn runs_follow_each_other() {
 }
 
 #[test]
+fn a_query_mode_without_its_end_is_left_out() {
+    let found = |line: &str| {
+        let begin = "progress: 1.0 s, 85.0 tps, lat 11.013 ms stddev 0.5\nscaling factor: 1\n";
+        let runs = read("out", &format!("{begin}{line}"));
+        let said: Vec<String> = runs[0].said.iter().map(|(_, text)| text.clone()).collect();
+        (runs[0].protocol.clone(), said.join("; "))
+    };
+    for mode in ["simple", "extended", "prepared"] {
+        for end in ["", "\n"] {
+            let whole = (Some(mode.to_owned()), String::new());
+            assert_eq!(found(&format!("query mode: {mode}{end}")), whole);
+        }
+    }
+    for line in ["query mode: simp", "query mode:"] {
+        let text = "the log ends within this line, which is skipped";
+        assert_eq!(found(line), (None, text.to_owned()));
+    }
+    let text = "the query mode 'simp' is cut off or unknown; it is skipped";
+    let line = "query mode: simp\nnumber of clients: 2\n";
+    assert_eq!(found(line), (None, text.to_owned()));
+}
+
+#[test]
 fn all_of_a_line_of_progress() {
     let line = "4.0 s, 234.8 tps, lat 0.783 ms stddev 0.226, 2 failed, lag 0.100 ms, \
                 1 skipped, 3 retried, 5 retries";

@@ -78,7 +78,15 @@ pub fn pivot(of: &Pivot) -> String {
 
 /// The figures of one plan from run to run: a row for each change.
 pub fn history(of: &History) -> String {
-    joined([format!("## {}\n", text(&of.title())), tabulated(of.table())])
+    let unfit = match of.unfit() {
+        words if words.is_empty() => words,
+        words => format!("{}\n", text(&words)),
+    };
+    joined([
+        format!("## {}\n", text(&of.title())),
+        unfit,
+        tabulated(of.table()),
+    ])
 }
 
 /// A list.

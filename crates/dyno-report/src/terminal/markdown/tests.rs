@@ -277,4 +277,9 @@ fn a_history_has_a_row_for_each_change_and_each_unchanged_figure() {
             "| p95 | – | 4.00 ms | none | – | – |",
         ]
     );
+    let mut doubtful = crate::terminal::history::tests::sample();
+    doubtful.doubtful = 2;
+    let printed = history(&doubtful);
+    sound(&printed);
+    assert_eq!(printed.lines().nth(2), Some("? 2 of 20 runs are doubtful"));
 }
