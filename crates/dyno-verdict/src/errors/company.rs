@@ -68,11 +68,11 @@ fn busy(view: &View, series: &str) -> Option<(f64, usize)> {
 fn others(view: &View, counted: &str) -> Option<CheckResult> {
     let (active, samples) = busy(view, names::DB_OTHER_SESSIONS_ACTIVE)?;
     let whose = view.run.fact(names::SERVER_OTHER_SESSIONS);
-    let whose = whose.map_or_else(String::new, |whose| format!(": at most {whose}"));
+    let whose = whose.map_or_else(String::new, |whose| format!(", at most {whose}"));
     let result = CheckResult::doubt(
         format!(
-            "Other users' sessions executed {} statements at a time, on average over {samples} \
-             samples{whose}. {counted}",
+            "Sessions of other users were active: {} on average over {samples} samples{whose}. \
+             {counted}",
             text::plain(active)
         ),
         OTHER_CLIENTS,

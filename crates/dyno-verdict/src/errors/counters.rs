@@ -19,9 +19,9 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     title: "The server's statement counters against the client's",
     rule: "Doubt if the server counts {0} % and {1} per second fewer statements (PostgreSQL: \
            transactions, and a second's more, because sessions report late) than the client, or \
-           that many more than statements, failures and connections explain. Doubt if {3} sessions of other clients or of autovacuum were \
-           active on average, or other clients made {4} connections. Needs {2} s and 3 samples of \
-           the session list.",
+           that many more than statements, failures and connections explain. Doubt if {3} \
+           sessions of other clients or of autovacuum were active on average, or other clients \
+           made {4} connections. Needs {2} s and 3 samples of the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,

@@ -347,8 +347,8 @@ fn others_at_work_are_reported_whatever_the_counters_show() {
         series(run, ACTIVE, &[1.0, 0.0, 1.0, 1.0, 0.0]);
         fact(run, "server.other_sessions", "1 of app from 10.0.0.7");
     });
-    let whose = "Other users' sessions executed 0.6 statements at a time, on average over 5 \
-                 samples: at most 1 of app from 10.0.0.7. The server counted";
+    let whose = "Sessions of other users were active: 0.6 on average over 5 samples, at most 1 of \
+                 app from 10.0.0.7. The server counted";
     assert_begins(&finding.evidence, whose);
 }
 
