@@ -69,13 +69,15 @@ impl Distributions {
     /// A value between `a` and `b`, both included.
     #[inline]
     pub fn draw(&self, kind: RandKind, stream: &mut Stream, a: u32, b: u32) -> u32 {
-        // The draw is within the bounds, so the value fits.
+        if kind == RandKind::Uniform {
+            // Within the bounds, so the value fits.
+            return uniform(stream, u64::from(a.min(b)), u64::from(a.max(b))) as u32;
+        }
         self.draw_u64(kind, stream, u64::from(a), u64::from(b)) as u32
     }
 
     /// A value between `a` and `b`, both included, for ids of 64 bits. Uniform draws are exact over
     /// the whole range; the other distributions resolve 53 bits of it.
-    #[inline]
     pub fn draw_u64(&self, kind: RandKind, stream: &mut Stream, a: u64, b: u64) -> u64 {
         let (low, high) = if a <= b { (a, b) } else { (b, a) };
         match kind {

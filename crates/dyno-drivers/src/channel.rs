@@ -180,17 +180,22 @@ impl<P: Protocol> Channel<P> {
     }
 
     /// Sends `output` and keeps what the kernel does not take.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, output: &mut Vec<u8>) -> io::Result<()> {
         self.protocol.outcome_mut().bytes_out += output.len() as u64;
-        if self.tls.is_none() && self.unsent.is_empty() {
-            let written = raw::write(self.fd, output)?;
-            if written < output.len() {
-                self.unsent.extend_from_slice(&output[written..]);
-            }
-            output.clear();
-            return Ok(());
+        if self.tls.is_some() || !self.unsent.is_empty() {
+            return self.send_later(output);
         }
+        let written = raw::write(self.fd, output)?;
+        if written < output.len() {
+            self.unsent.extend_from_slice(&output[written..]);
+        }
+        output.clear();
+        Ok(())
+    }
+
+    /// Sends `output` encrypted, or after what the kernel did not take before.
+    fn send_later(&mut self, output: &mut Vec<u8>) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
             tls.encrypt(output, &mut self.unsent)?;
         } else {
@@ -232,7 +237,20 @@ impl<P: Protocol> Channel<P> {
         self.flush()
     }
 
+    /// Receives what has arrived, and sends what is ready.
+    #[inline(always)]
     fn drive(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
+        if self.state == State::Busy && self.unsent.is_empty() {
+            return match self.receive(scratch)? {
+                Submitted::Ready => Ok(Submitted::Ready),
+                Submitted::Pending => self.produce(Submitted::Pending, scratch),
+            };
+        }
+        self.drive_on(scratch)
+    }
+
+    /// The same while connecting, or if the kernel did not take all of the last message.
+    fn drive_on(&mut self, scratch: &mut Scratch) -> io::Result<Submitted> {
         if self.state == State::Connecting {
             if let Some(error) = raw::pending_error(self.fd)? {
                 return Err(error);
@@ -250,7 +268,16 @@ impl<P: Protocol> Channel<P> {
         if !self.unsent.is_empty() {
             self.flush()?;
         }
-        let mut submitted = self.receive(scratch)?;
+        let submitted = self.receive(scratch)?;
+        self.produce(submitted, scratch)
+    }
+
+    /// Sends what a protocol produces in pieces, as long as the kernel takes it.
+    fn produce(
+        &mut self,
+        mut submitted: Submitted,
+        scratch: &mut Scratch,
+    ) -> io::Result<Submitted> {
         while submitted == Submitted::Pending && self.unsent.is_empty() && self.tls_ready() {
             scratch.output.clear();
             self.protocol.produce(&mut scratch.output);

@@ -132,7 +132,7 @@ impl Results {
     }
 
     /// Completes the current result.
-    #[inline]
+    #[inline(always)]
     pub(super) fn close(&mut self, affected: u64) -> Result<(), Malformed> {
         let complete = Complete {
             columns: self.columns,

@@ -86,7 +86,7 @@ impl Postgres {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self) -> Result<(), DbError> {
         if self.activity != Activity::Idle {
             return Err(self.busy());
