@@ -6,6 +6,8 @@
 const LENGTHS_MS: [f64; 7] = [25.0, 50.0, 125.0, 250.0, 500.0, 1_000.0, 2_500.0];
 /// A slice is at least this many times as long as its cut.
 const CUTS: f64 = 10.0;
+/// The same if the duet is too short for such slices.
+const CUTS_MIN: f64 = 3.0;
 /// A slice has at least this many events on each side.
 const EVENTS: f64 = 20.0;
 /// The shortest cut, in milliseconds: about what waking the sessions takes.
@@ -22,8 +24,9 @@ const DEVIATIONS: f64 = 2.5;
 /// What a pilot shows about one side.
 #[derive(Clone, Debug, Default)]
 pub struct Pilot {
-    /// Ends of events in equal parts of the slices that follow the other side's.
-    pub profile: Vec<u64>,
+    /// Ends of events in equal parts of the slices that follow the other side's, in each part of
+    /// the pilot.
+    pub profiles: Vec<Vec<u64>>,
     /// The length of such a slice, in milliseconds.
     pub slice_ms: f64,
     /// Events per second in its own slices.
@@ -66,12 +69,12 @@ pub enum NoChoice {
     },
 }
 
-/// Chooses the shortest slice that is long enough for both sides. A switch takes at least
-/// `switch_ms`.
+/// Chooses the shortest slice that is long enough for both sides, but none above `longest_ms` if a
+/// larger cut allows it. A switch takes at least `switch_ms`.
 ///
 /// # Errors
 /// No length is long enough, or a side finished no event.
-pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
+pub fn choose(pilots: &[Pilot; 2], switch_ms: f64, longest_ms: f64) -> Result<Choice, NoChoice> {
     for (pilot, side) in pilots.iter().zip(["A", "B"]) {
         if pilot.per_s <= 0.0 {
             return Err(NoChoice::Nothing(side));
@@ -83,9 +86,14 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     let per_s = pilots[0].per_s.min(pilots[1].per_s);
     // Rounded up to half a millisecond.
     let cut_ms = (2.0 * switch_ms.max(p95_ms).max(CUT_MS_MIN)).ceil() / 2.0;
-    let least_ms = (CUTS * cut_ms).max(EVENTS / per_s * 1e3);
-    let fits = LENGTHS_MS.into_iter().find(|length| *length >= least_ms);
-    let Some(slice_ms) = fits else {
+    let least_ms = |cuts: f64| (cuts * cut_ms).max(EVENTS / per_s * 1e3);
+    let fits = LENGTHS_MS
+        .into_iter()
+        .find(|length| *length >= least_ms(CUTS));
+    let longest = LENGTHS_MS.into_iter().rfind(|length| *length <= longest_ms);
+    let shorter = longest.filter(|length| *length >= least_ms(CUTS_MIN));
+    let usual = fits.filter(|length| *length <= longest_ms);
+    let Some(slice_ms) = usual.or(shorter).or(fits) else {
         return Err(NoChoice::TooLong {
             p95_ms,
             per_s,
@@ -100,14 +108,26 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64) -> Result<Choice, NoChoice> {
     })
 }
 
+/// How long a switch disturbs events. A disturbance from outside reaches single parts of the pilot,
+/// and a switch most of them, so their median counts if it is shorter than in all parts together.
+fn disturbed_ms(pilot: &Pilot) -> f64 {
+    let parts = pilot.profiles.iter().map(Vec::len).max().unwrap_or(0);
+    let sum = |at: usize| pilot.profiles.iter().filter_map(|one| one.get(at)).sum();
+    let whole: Vec<u64> = (0..parts).map(sum).collect();
+    let each = pilot.profiles.iter();
+    let each: Vec<f64> = each.map(|one| unsettled_ms(one, pilot.slice_ms)).collect();
+    let whole_ms = unsettled_ms(&whole, pilot.slice_ms);
+    dyno_stats::median(&each).map_or(whole_ms, |usual| whole_ms.min(usual))
+}
+
 /// How long the rate of events after a switch differs from what it is in the second half of the
 /// slice. Windows of the second half show how much the rate varies anyway. With too few events to
 /// tell, half of the slice.
-fn disturbed_ms(pilot: &Pilot) -> f64 {
-    let parts = pilot.profile.len();
-    let half_ms = pilot.slice_ms / 2.0;
+fn unsettled_ms(profile: &[u64], slice_ms: f64) -> f64 {
+    let parts = profile.len();
+    let half_ms = slice_ms / 2.0;
     let rates = |range: std::ops::Range<usize>, window: usize| -> Vec<f64> {
-        let within = pilot.profile[range].chunks_exact(window);
+        let within = profile[range].chunks_exact(window);
         let rate = |ends: &[u64]| ends.iter().sum::<u64>() as f64 / window as f64;
         within.map(rate).collect()
     };
@@ -127,21 +147,24 @@ fn disturbed_ms(pilot: &Pilot) -> f64 {
     let early = rates(0..parts / 2, window);
     let is_settled = |rates: &[f64]| rates.iter().all(|rate| (rate - usual).abs() <= settled);
     let first = early.windows(2).position(is_settled);
-    first.map_or(half_ms, |at| {
-        (at * window) as f64 * pilot.slice_ms / parts as f64
-    })
+    first.map_or(half_ms, |at| (at * window) as f64 * slice_ms / parts as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LONG: f64 = 10_000.0;
+
     /// 250 parts of 1 ms: nothing for `late` parts, then `each` ends per part.
     fn pilot(late: usize, each: u64, p95_ms: f64) -> Pilot {
         Pilot {
-            profile: (0..250)
-                .map(|at| if at < late { 0 } else { each })
-                .collect(),
+            profiles: vec![
+                (0..250)
+                    .map(|at| if at < late { 0 } else { each })
+                    .collect();
+                4
+            ],
             slice_ms: 250.0,
             per_s: 10_000.0,
             p95_ms,
@@ -150,28 +173,53 @@ mod tests {
 
     #[test]
     fn quick_events_get_short_slices() {
-        let found = choose(&[pilot(1, 100, 0.4), pilot(1, 120, 0.6)], 0.0).unwrap();
+        let found = choose(&[pilot(1, 100, 0.4), pilot(1, 120, 0.6)], 0.0, LONG).unwrap();
         assert_eq!(
             (found.slice_ms, found.cut_ms, found.switch_ms),
             (50.0, 3.0, 3.0)
         );
-        let at_once = choose(&[pilot(0, 100, 0.4), pilot(0, 120, 0.6)], 0.0).unwrap();
+        let at_once = choose(&[pilot(0, 100, 0.4), pilot(0, 120, 0.6)], 0.0, LONG).unwrap();
         assert_eq!((at_once.slice_ms, at_once.cut_ms), (25.0, 1.0));
     }
 
     #[test]
     fn the_cut_covers_the_switch_and_the_events() {
-        let switch = choose(&[pilot(1, 100, 0.4), pilot(12, 100, 0.4)], 0.0).unwrap();
+        let switch = choose(&[pilot(1, 100, 0.4), pilot(12, 100, 0.4)], 0.0, LONG).unwrap();
         assert_eq!((switch.cut_ms, switch.slice_ms), (12.0, 125.0));
-        let events = choose(&[pilot(0, 100, 4.2), pilot(0, 100, 0.4)], 0.0).unwrap();
+        let events = choose(&[pilot(0, 100, 4.2), pilot(0, 100, 0.4)], 0.0, LONG).unwrap();
         assert_eq!((events.cut_ms, events.slice_ms), (4.5, 50.0));
     }
 
     #[test]
     fn a_fast_beginning_is_part_of_the_switch() {
         let mut burst = pilot(0, 100, 0.4);
-        burst.profile[..8].fill(300);
-        assert!(choose(&[pilot(0, 100, 0.4), burst], 0.0).unwrap().cut_ms >= 7.0);
+        burst.profiles.iter_mut().for_each(|own| own[..8].fill(300));
+        assert!(
+            choose(&[pilot(0, 100, 0.4), burst], 0.0, LONG)
+                .unwrap()
+                .cut_ms
+                >= 7.0
+        );
+    }
+
+    #[test]
+    fn a_disturbance_from_outside_is_not_the_switch() {
+        let mut hit = pilot(1, 100, 0.4);
+        hit.profiles[2][..120].fill(5);
+        let found = choose(&[pilot(1, 100, 0.4), hit], 0.0, LONG).unwrap();
+        assert_eq!(found.cut_ms, 3.0);
+    }
+
+    #[test]
+    fn a_short_duet_gets_shorter_slices_if_the_cut_allows_it() {
+        let slow = || pilot(12, 100, 0.4);
+        let slice_ms = |longest_ms: f64| {
+            let found = choose(&[slow(), slow()], 0.0, longest_ms);
+            found.unwrap().slice_ms
+        };
+        assert_eq!((slice_ms(LONG), slice_ms(60.0)), (125.0, 50.0));
+        // Too short for the cut of 12 ms.
+        assert_eq!(slice_ms(30.0), 125.0);
     }
 
     #[test]
@@ -179,7 +227,7 @@ mod tests {
         let mut rare = pilot(0, 100, 1.0);
         rare.per_s = 30.0;
         assert_eq!(
-            choose(&[rare.clone(), rare], 0.0).unwrap().slice_ms,
+            choose(&[rare.clone(), rare], 0.0, LONG).unwrap().slice_ms,
             1_000.0
         );
     }
@@ -187,14 +235,14 @@ mod tests {
     #[test]
     fn events_that_are_too_long_have_no_slice() {
         let slow = Pilot {
-            profile: vec![0; 250],
+            profiles: vec![vec![0; 250]],
             slice_ms: 250.0,
             per_s: 2.0,
             p95_ms: 900.0,
         };
-        let error = choose(&[slow.clone(), slow], 0.0).unwrap_err();
+        let error = choose(&[slow.clone(), slow], 0.0, LONG).unwrap_err();
         assert!(error.to_string().contains("longer than 2.5 s"), "{error}");
-        let nothing = choose(&[pilot(1, 100, 1.0), Pilot::default()], 0.0);
+        let nothing = choose(&[pilot(1, 100, 1.0), Pilot::default()], 0.0, LONG);
         assert_eq!(nothing, Err(NoChoice::Nothing("B")));
     }
 }

@@ -113,7 +113,7 @@ fn shown(duet: &Duet, side: Side, outcome: &RunOutcome) -> Pilot {
     let counts = duet.counts(side);
     let events: u64 = counts.values().map(|count| count.events).sum();
     Pilot {
-        profile: duet.profile(side),
+        profiles: duet.profiles(side),
         slice_ms: slice_s * 1e3,
         per_s: match counts.len() {
             0 => 0.0,

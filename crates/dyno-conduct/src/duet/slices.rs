@@ -28,8 +28,8 @@ pub(super) fn refuse_too_short(slices: &Slices, time: Option<Duration>) -> Resul
     match time.is_some_and(|time| time < needed) {
         false => Ok(()),
         true => Err(usage(format!(
-            "--at-most is too short: with slices of {} ms a ratio needs {} s; shorter ones can be \
-             set with --slice",
+            "the duet is too short: with slices of {} ms a ratio needs {} s. Give it more time \
+             (--at-most; in an experiment, half as much `time`), or set shorter slices with --slice",
             slices.length_ns as f64 / 1e6,
             needed.as_secs_f64().ceil()
         ))),
@@ -43,7 +43,7 @@ pub(super) fn slices(
     switch: Option<&Switch>,
     (stop, stage): (&Arc<StopSignal>, &mut dyn Stage),
 ) -> Result<Slices> {
-    let seed = sides[0].job.drive.seed;
+    let (seed, time) = (sides[0].job.drive.seed, sides[0].job.drive.time);
     let of = |length: Duration, cut: Duration, together| Slices {
         length_ns: length.as_nanos() as u64,
         cut_ns: cut.as_nanos() as u64,
@@ -70,7 +70,11 @@ pub(super) fn slices(
     )));
     let pilots = pilot(sides, switch, stop)?;
     let changes_ms = changes(switch).as_secs_f64() * 1e3;
-    let found = choose(&pilots, changes_ms).map_err(|why| {
+    let blocks = (PAIRS_MIN as u64 + 1) * BLOCK;
+    let longest_ms = time.map_or(f64::INFINITY, |time| {
+        time.as_secs_f64() * 1e3 / blocks as f64
+    });
+    let found = choose(&pilots, changes_ms, longest_ms).map_err(|why| {
         usage(format!(
             "{why}; use --mode simultaneous or fewer sessions, or set --slice"
         ))

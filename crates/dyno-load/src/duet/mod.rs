@@ -122,8 +122,8 @@ pub type Batches = BTreeMap<u64, BTreeMap<u64, u64>>;
 struct Book {
     slices: BTreeMap<u64, SliceCount>,
     batches: Batches,
-    /// Ends of events by their time after the switch to the side.
-    profile: Vec<u64>,
+    /// Ends of events by their time after the switch to the side, by batch of slices.
+    profiles: BTreeMap<u64, Vec<u64>>,
 }
 
 /// Which sides are ready, before the first slice.
@@ -245,9 +245,10 @@ impl Duet {
     }
 
     /// The ends of a side's events in each of [`PROFILE_PARTS`] parts of the slices that follow one
-    /// of the other side.
-    pub fn profile(&self, side: Side) -> Vec<u64> {
-        locked(&self.books[side as usize]).profile.clone()
+    /// of the other side, for each of the first batches.
+    pub fn profiles(&self, side: Side) -> Vec<Vec<u64>> {
+        let book = locked(&self.books[side as usize]);
+        book.profiles.values().cloned().collect()
     }
 
     fn is_over(&self, at: Nanos) -> bool {

@@ -11,6 +11,8 @@ use super::{BLOCK, Duet, DuetPart, PROFILE_PARTS, Side, Slices, locked};
 
 /// Digits of latencies.
 const DIGITS: u8 = 2;
+/// How many batches have a profile: only pilots need them, which are short.
+const PROFILES_MAX: u64 = 16;
 /// The time after which latencies are handed over.
 const BATCH_NS: Nanos = 200_000_000;
 
@@ -179,11 +181,12 @@ impl Turns {
 
     fn hand_over_latencies(&mut self) {
         let mut book = locked(&self.duet.books[self.side as usize]);
-        if book.profile.is_empty() {
-            book.profile = vec![0; PROFILE_PARTS];
-        }
-        for (sum, own) in book.profile.iter_mut().zip(&mut self.profile) {
-            *sum += std::mem::take(own);
+        if self.batch < PROFILES_MAX {
+            let sums = book.profiles.entry(self.batch);
+            let sums = sums.or_insert_with(|| vec![0; PROFILE_PARTS]);
+            for (sum, own) in sums.iter_mut().zip(&mut self.profile) {
+                *sum += std::mem::take(own);
+            }
         }
         if self.latencies.is_empty() {
             return;
@@ -297,9 +300,12 @@ mod tests {
             switched += u64::from(slice > 0 && slices.side(slice - 1) == Side::B);
         }
         turns.finish();
-        let profile = duet.profile(Side::A);
-        assert_eq!(profile[PROFILE_PARTS / 2], switched);
-        assert_eq!(profile.iter().sum::<u64>(), switched);
+        let profiles = duet.profiles(Side::A);
+        // 40 slices of 10 ms, in batches of 200 ms.
+        assert_eq!(profiles.len(), 2);
+        let sum = |part: usize| profiles.iter().map(|own| own[part]).sum::<u64>();
+        assert_eq!(sum(PROFILE_PARTS / 2), switched);
+        assert_eq!((0..PROFILE_PARTS).map(sum).sum::<u64>(), switched);
     }
 
     #[test]
