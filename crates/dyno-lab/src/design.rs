@@ -209,11 +209,7 @@ impl Experiment {
     /// Groups of factors that change together, slowest first, and the number of groups whose order
     /// is random. The others step through their levels upwards and then downwards.
     fn tiers(&self) -> (Vec<Vec<&str>>, usize) {
-        let pair = self
-            .design
-            .pair
-            .as_ref()
-            .map(|pair| pair.get_ref().as_str());
+        let pair = self.pair();
         let nest: Vec<&str> = self
             .design
             .nest
@@ -251,7 +247,7 @@ impl Experiment {
         }
         // Every other block reverses the one before, so that a drift between blocks affects all
         // cells equally; ladders and pairs already alternate.
-        let alternates = !self.design.nest.is_empty() || self.design.pair.is_some();
+        let alternates = !self.design.nest.is_empty() || self.pair().is_some();
         let mirrors = block % 2 == 1 && !alternates && self.design.order == Order::Random;
         if mirrors {
             let mut before = self.arranged(cells, block - 1);
@@ -262,7 +258,7 @@ impl Experiment {
         let mut arrange = Arrange {
             cells,
             permuted,
-            paired: self.design.pair.is_some(),
+            paired: self.pair().is_some(),
             block,
             stream: Stream::new(self.design.seed, block as u64),
             ladders: 0,

@@ -83,6 +83,9 @@ pub fn identify(experiment: &Experiment, cell: &Cell, trial: &Trial, hashes: &Ha
     if !asked.is_empty() {
         made_of["verify"] = serde_json::json!(asked);
     }
+    if let Some(factor) = experiment.duet() {
+        made_of["duet"] = Value::from(factor.name.get_ref().as_str());
+    }
     let mut text = String::new();
     canonical(&made_of, &mut text);
     let identity = hex(Sha256::digest(text));

@@ -16,6 +16,7 @@
 
 mod analysis;
 mod design;
+mod duet;
 mod error;
 pub mod file;
 mod identity;
@@ -23,8 +24,8 @@ mod levels;
 mod schedule;
 
 pub use analysis::{
-    Answer, Effect, Figure, Figures, Judgement, Law, Measured, Ratio, Side, Source, between,
-    effects, interactions, law, not_judged,
+    Answer, Effect, Figure, Figures, Judgement, Law, Measured, OfDuet, Ratio, Side, Source,
+    between, effects, interactions, law, not_judged,
 };
 pub use design::{Change, Cost, Role, Trial, Trials};
 pub use error::{Error, Problem};

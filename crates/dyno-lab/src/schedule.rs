@@ -28,8 +28,10 @@ pub enum Outcome {
 /// The next trial to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// Its index among all trials.
+    /// Its index among all trials; of a duet, side A.
     pub trial: usize,
+    /// The trials that form a duet, A first; `None` for a single trial.
+    pub sides: Option<[usize; 2]>,
     /// The change required before it.
     pub change: Change,
     /// Whether it is a retry at the end of its block.
@@ -44,7 +46,7 @@ pub struct Schedule<'a> {
     open: Vec<usize>,
     repeated: BTreeSet<usize>,
     tried: BTreeSet<usize>,
-    current: Option<usize>,
+    current: Option<Current>,
     /// The cell of the last trial, if server and data are still in the state that it left.
     before: Option<usize>,
 }
@@ -90,34 +92,49 @@ impl<'a> Schedule<'a> {
         reason = "the caller must end each trial"
     )]
     pub fn next(&mut self) -> Option<Next> {
-        let trial = self.open.pop()?;
-        self.current = Some(trial);
+        let popped = self.open.pop()?;
+        let sides = self.experiment.sides(self.trials, popped);
+        self.open
+            .retain(|index| !sides.is_some_and(|sides| sides.contains(index)));
+        let trial = sides.map_or(popped, |[a, _]| a);
+        self.current = Some(Current { trial, popped });
         let cell = |index: usize| &self.trials.cells[index];
         let own = self.trials.trials[trial].cell;
         Some(Next {
             trial,
+            sides,
             change: self.experiment.change(self.before.map(cell), cell(own)),
-            out_of_order: self.tried.contains(&trial),
+            out_of_order: self.tried.contains(&popped),
         })
     }
 
     /// Ends the current trial.
     pub fn ended(&mut self, outcome: Outcome) {
-        let Some(trial) = self.current.take() else {
+        let Some(Current { trial, popped }) = self.current.take() else {
             return;
         };
         let own = &self.trials.trials[trial];
         self.before = (outcome == Outcome::Done).then_some(own.cell);
+        // The other side of a duet is not in the list: one entry stands for both.
         if outcome == Outcome::Failed && self.repeated.insert(trial) {
-            self.tried.insert(trial);
+            self.tried.insert(popped);
             // The list is reversed: the end of the block is before its other trials.
             let later = |index: &usize| {
                 self.trials.is_blocked && self.trials.trials[*index].block > own.block
             };
             let place = self.open.iter().take_while(|index| later(index)).count();
-            self.open.insert(place, trial);
+            self.open.insert(place, popped);
         }
     }
+}
+
+/// The trial under way.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    /// The trial; of a duet, side A.
+    trial: usize,
+    /// The side that the list had first.
+    popped: usize,
 }
 
 #[cfg(test)]

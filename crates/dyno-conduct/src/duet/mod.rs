@@ -18,7 +18,7 @@ use dyno_analysis::duet::{CONFIDENCE, DuetMeasurement};
 use dyno_core::Clock;
 use dyno_core::clock::{Nanos, wall_time};
 use dyno_core::duet::{DuetEnd, DuetMode, DuetSummary};
-use dyno_core::summary::RunEnd;
+use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_load::{BLOCK, Duet, Side, StopLevel, StopSignal};
 use dyno_run::{Measured, Notice, Sink, Sinks, new_name};
 use dyno_server::Settings;
@@ -65,6 +65,8 @@ pub struct DuetRequest {
 pub struct DuetExecuted {
     /// Its result.
     pub summary: DuetSummary,
+    /// The runs of both sides, A first.
+    pub runs: [RunSummary; 2],
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -302,7 +304,11 @@ impl Conductor<'_> {
                 stage.notice(&Notice::Error(why));
             }
         }
-        Ok(DuetExecuted { summary, outcome })
+        Ok(DuetExecuted {
+            summary,
+            runs: measured.map(|own| own.summary),
+            outcome,
+        })
     }
 }
 

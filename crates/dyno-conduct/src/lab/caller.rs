@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Error, Result};
 use dyno_analysis::search::SearchResult;
+use dyno_core::duet::DuetSummary;
 use dyno_core::summary::RunSummary;
 use dyno_load::StopSignal;
 use dyno_results::Step;
 use dyno_server::{Kind, SupervisorCommand};
 
 use super::Pace;
+use crate::duet::{DuetExecuted, DuetRequest};
 use crate::search::promise::Promise;
 use crate::{Command, Outcome};
 
@@ -57,6 +59,16 @@ pub trait Caller {
         options: Self::Options,
         stop: &Arc<StopSignal>,
     ) -> Result<Self::Executed>;
+    /// Executes two planned commands as the sides of a duet.
+    ///
+    /// # Errors
+    /// A target cannot be used, or there is no result.
+    fn duet(
+        &self,
+        sides: [(Command, Self::Options); 2],
+        request: &DuetRequest,
+        stop: &Arc<StopSignal>,
+    ) -> Result<DuetExecuted>;
     /// Writes the files of an executed command. Returns its results and the worst outcome.
     ///
     /// # Errors
@@ -126,6 +138,15 @@ pub enum LabEvent<'a> {
         /// Its runs: one, or one per phase.
         runs: &'a [RunSummary],
         /// The progress including this trial.
+        pace: Pace,
+    },
+    /// Both trials of a duet are done.
+    Compared {
+        /// Both trials.
+        label: &'a str,
+        /// The result.
+        duet: &'a DuetSummary,
+        /// The progress including these trials.
         pace: Pace,
     },
     /// A trial failed.

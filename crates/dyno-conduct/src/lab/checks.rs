@@ -9,8 +9,8 @@ use dyno_lab::{Cell, Experiment};
 use dyno_server::{Home, Kind, Online, ProxyOptions};
 
 use super::capture::KEYS;
-use super::host;
 use super::server::settings;
+use super::{duets, host};
 use crate::search::promise;
 use crate::target::hide_password;
 
@@ -245,6 +245,7 @@ pub(crate) fn unsupported(experiment: &Experiment) -> Vec<String> {
     if any(&many) {
         say("a topology of several nodes");
     }
+    wrong.extend(duets::unsupported(experiment));
     wrong.extend(ways(&cells));
     wrong.extend(other_mistakes(&cells));
     let statements = cells.iter().flat_map(|cell| &cell.effective.sql);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use dyno_core::clock::{Clock, Nanos};
+use dyno_core::duet::DuetSummary;
 use dyno_core::redact;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_lab::{Cell, Next, Outcome, Progress, Schedule};
@@ -13,6 +14,7 @@ use dyno_load::{StopLevel, StopSignal};
 use dyno_results::{AttemptEnd, Results, Step};
 
 use super::capture::Capture;
+use super::duets;
 use super::search::search;
 use super::site::{Site, since};
 use super::there::Mode;
@@ -76,7 +78,12 @@ pub fn conduct<C: Caller>(
     }
     let freed = match settings.keeps_servers {
         true => 0,
-        false => Site::new(lab, Arc::clone(stop), caller, results.path())?.remove_images()?,
+        false => {
+            let mut site = Site::new(lab, Arc::clone(stop), caller, results.path())?;
+            let freed = site.remove_images()?;
+            site.is_second = true;
+            freed + site.remove_images()?
+        }
     };
     Ok(LabEnd::Done { freed })
 }
@@ -100,6 +107,7 @@ fn planned<C: Caller>(
         lab,
         id,
         site,
+        other: None,
         caller,
         results,
         begun,
@@ -109,10 +117,18 @@ fn planned<C: Caller>(
         unseen: BTreeSet::new(),
     };
     let interrupted = running.all(&lab.progress(&states), settings.failures_max);
-    let Running { mut site, pace, .. } = running;
-    let left = site.leave();
+    let Running {
+        mut site,
+        other,
+        pace,
+        ..
+    } = running;
+    let mut left = site.leave();
     // Images remain for the next block, or for `resume`.
     drop(site);
+    if let Some(mut other) = other {
+        left = left.and(other.leave());
+    }
     left?;
     if pace.left() == 0 && interrupted.is_ok() {
         return Ok(None);
@@ -121,21 +137,31 @@ fn planned<C: Caller>(
     Ok(Some(LabEnd::Early { done, interrupted }))
 }
 
-struct Running<'a, C> {
-    lab: &'a Lab,
+pub(super) struct Running<'a, C> {
+    pub(super) lab: &'a Lab,
     /// The experiment's number in the results file.
     id: i64,
-    site: Site<'a, C>,
-    caller: &'a C,
+    pub(super) site: Site<'a, C>,
+    /// The servers of side B of duets, if they have their own.
+    pub(super) other: Option<Site<'a, C>>,
+    pub(super) caller: &'a C,
     results: &'a mut Results,
     begun: Nanos,
     /// Total time of the trials of earlier processes, in seconds.
     spent_before_s: f64,
-    pace: Pace,
+    pub(super) pace: Pace,
     /// The fingerprints of the rows, by their origin.
     rows: BTreeMap<String, String>,
     /// Settings that could not be read back and were reported.
     unseen: BTreeSet<String>,
+}
+
+/// What was measured.
+enum Measured {
+    /// The runs of a trial.
+    Runs(Vec<RunSummary>),
+    /// Both trials of a duet.
+    Duet(Box<DuetSummary>),
 }
 
 impl<C: Caller> Running<'_, C> {
@@ -161,6 +187,7 @@ impl<C: Caller> Running<'_, C> {
                 AttemptEnd::Failed(why) => {
                     failures += 1;
                     self.site.down();
+                    self.other.iter_mut().for_each(Site::down);
                     let label = &lab.planned[next.trial].label;
                     self.caller.event(LabEvent::Failed { label, why: &why });
                     schedule.ended(Outcome::Failed);
@@ -191,58 +218,86 @@ impl<C: Caller> Running<'_, C> {
         is_spent
     }
 
-    /// Runs one trial, and records how that ended.
+    /// Runs one trial, or both trials of a duet, and records how that ended.
     fn attempt(&mut self, next: &Next) -> Result<AttemptEnd> {
         let lab = self.lab;
-        let planned = &lab.planned[next.trial];
-        let (label, identity) = (planned.label.as_str(), planned.identity.to_string());
+        let label = &match next.sides {
+            Some(sides) => duets::label(lab, sides),
+            None => lab.planned[next.trial].label.clone(),
+        };
         let begun = Clock.now();
         self.caller.event(LabEvent::Preparing {
             label,
             pace: self.pace,
             again: next.out_of_order,
         });
-        let attempt = self.results.begin_attempt(self.id, &identity)?;
-        let measured = self.measure(next, &identity);
+        let trials = next.sides.map_or(vec![next.trial], Vec::from);
+        let mut attempts = Vec::with_capacity(trials.len());
+        for trial in trials {
+            let identity = lab.planned[trial].identity.to_string();
+            attempts.push(self.results.begin_attempt(self.id, &identity)?);
+        }
+        let measured = match next.sides {
+            Some(sides) => {
+                let duet = self.measure_duet(sides, next.change, label);
+                duet.map(|duet| Measured::Duet(Box::new(duet)))
+            }
+            None => self.measure(next).map(Measured::Runs),
+        };
         let end = match &measured {
             Ok(_) => AttemptEnd::Done,
             Err(_) if self.is_stopped() => AttemptEnd::Interrupted,
             Err(error) => AttemptEnd::Failed(redact::text(&format!("{error:#}"))),
         };
-        self.results.end_attempt(attempt, &end, &self.site.done)?;
-        if let Ok(runs) = &measured {
-            self.pace.add(since(begun));
+        let trials = attempts.len();
+        for attempt in attempts {
+            self.results.end_attempt(attempt, &end, &self.site.done)?;
+        }
+        if let Ok(measured) = &measured {
+            self.pace.add(trials, since(begun));
             let pace = self.pace;
-            self.caller.event(LabEvent::Measured { label, runs, pace });
+            self.caller.event(match measured {
+                Measured::Runs(runs) => LabEvent::Measured { label, runs, pace },
+                Measured::Duet(duet) => LabEvent::Compared { label, duet, pace },
+            });
         }
         Ok(end)
     }
 
-    /// Prepares and measures one trial.
-    fn measure(&mut self, next: &Next, identity: &str) -> Result<Vec<RunSummary>> {
-        let (lab, caller, stop) = (self.lab, self.caller, Arc::clone(&self.site.stop));
-        let cell = lab.cell(next.trial);
-        let target = self.site.make_ready(cell, next.change)?;
+    /// Reports settings that could not be read back, each once.
+    pub(super) fn report_unread(&mut self) {
         for step in &self.site.done {
             if let Step::NotReadBack { not_read_back } = step
                 && self.unseen.insert(not_read_back.clone())
             {
-                caller.event(LabEvent::NotReadBack(step));
+                self.caller.event(LabEvent::NotReadBack(step));
             }
         }
+    }
+
+    /// The path of the results file, as an option's value.
+    pub(super) fn results_file(&self) -> Result<&str> {
         let path = self.results.path();
-        let wrong = || {
+        path.to_str().with_context(|| {
             format!(
                 "the path of the results file is not UTF-8: {}",
                 path.display()
             )
-        };
-        let file = path.to_str().with_context(wrong)?;
-        let line = line::run(cell, target.as_deref(), file, &lab.base);
+        })
+    }
+
+    /// Prepares and measures one trial.
+    fn measure(&mut self, next: &Next) -> Result<Vec<RunSummary>> {
+        let (lab, caller, stop) = (self.lab, self.caller, Arc::clone(&self.site.stop));
+        let cell = lab.cell(next.trial);
+        let identity = lab.planned[next.trial].identity.to_string();
+        let target = self.site.make_ready(cell, next.change)?;
+        self.report_unread();
+        let line = line::run(cell, target.as_deref(), self.results_file()?, &lab.base);
         let line = line.context("the trial has no workload")?;
         let (trial, options) = caller.plan(line)?;
-        let mut trial = self.at_the_limit(cell, (trial, &options), identity)?;
-        trial.plan.record.trial = Some(identity.to_owned());
+        let mut trial = self.at_the_limit(cell, (trial, &options), &identity)?;
+        trial.plan.record.trial = Some(identity);
         let (label, pace) = (&lab.planned[next.trial].label, self.pace);
         caller.event(LabEvent::Measuring { label, pace });
         let capture = self.site.capture(cell)?;
@@ -286,7 +341,7 @@ impl<C: Caller> Running<'_, C> {
     }
 
     /// Checks that the rows match those of earlier trials of the same image.
-    fn same_data(&mut self, cell: &Cell, runs: &[RunSummary]) -> Result<()> {
+    pub(super) fn same_data(&mut self, cell: &Cell, runs: &[RunSummary]) -> Result<()> {
         let mut facts = runs.iter().flat_map(|run| &run.facts);
         let Some(own) = facts.find(|fact| fact.name == FINGERPRINT) else {
             return Ok(());

@@ -169,7 +169,17 @@ impl Lab {
                 Some(_) => Progress::Attempted,
             }
         };
-        self.planned.iter().map(of).collect()
+        let alone: Vec<Progress> = self.planned.iter().map(of).collect();
+        let of_duet = |trial: usize| {
+            let sides = self.experiment.sides(&self.trials, trial);
+            let mut sides = sides.into_iter().flatten();
+            let is_half = sides.any(|side| alone[side] != Progress::Done);
+            match alone[trial] {
+                Progress::Done if is_half => Progress::Attempted,
+                own => own,
+            }
+        };
+        (0..alone.len()).map(of_duet).collect()
     }
 
     /// The cell of a trial.

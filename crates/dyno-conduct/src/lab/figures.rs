@@ -5,15 +5,20 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use dyno_analysis::search::Searched;
 use dyno_analysis::summary::recorded;
+use dyno_core::catalogue::names;
+use dyno_core::duet::DuetSummary;
 use dyno_core::figures::NamedFigure;
 use dyno_core::finding::Cause;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{Fact, RunRecord};
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
-use dyno_lab::{Figure, Figures, Measured};
+use dyno_lab::{Figure, Figures, Measured, OfDuet};
 use dyno_results::{Captured, Results, Scope, Step, TrialRow, TrialState, Tried};
 
 use crate::search::promise;
+
+/// The two-sided 95 % quantile of the normal distribution.
+const NORMAL_95: f64 = 1.959_964;
 
 /// Other names of cost figures in files.
 pub const COSTS: [(&str, &str); 5] = [
@@ -130,11 +135,21 @@ pub fn done(
         };
         let mut records = Vec::new();
         let mut steps = BTreeMap::new();
+        let mut verdict = *verdict;
         for id in runs {
             let mut record = results.load(*id, &Scope::whole())?;
             let summary = recorded(&record, &results.path().display().to_string());
+            let figures = match duet_of(&record.facts) {
+                None => of(&record, &summary),
+                // Its result was not stored, so its figures are those of half the time.
+                Some(None) => Figures::new(),
+                Some(Some((duet, side))) => {
+                    verdict = Some(duet.verdict);
+                    of_duet(&duet, side)
+                }
+            };
             let step = record.head.phase.as_ref().map(|phase| phase.name.clone());
-            steps.insert(step.unwrap_or_default(), of(&record, &summary));
+            steps.insert(step.unwrap_or_default(), figures);
             record.summary = Some(summary);
             records.push(record);
         }
@@ -146,7 +161,7 @@ pub fn done(
             measured: Measured {
                 levels: row.levels.clone(),
                 block: row.block,
-                verdict: *verdict,
+                verdict,
                 runs: runs.clone(),
                 steps,
             },
@@ -154,6 +169,51 @@ pub fn done(
         });
     }
     Ok(all)
+}
+
+/// Whether a run is a side of a duet: its result, if it was stored, and the side as an index.
+fn duet_of(facts: &[Fact]) -> Option<Option<(DuetSummary, usize)>> {
+    let fact = |name: &str| facts.iter().find(|fact| fact.name == name);
+    let side = usize::from(fact(names::DUET_SIDE)?.value == "B");
+    let answer = fact(names::DUET_ANSWER);
+    let duet = answer.and_then(|answer| serde_json::from_str(&answer.value).ok());
+    Some(duet.map(|duet| (duet, side)))
+}
+
+/// The figures of a side of a duet: those of its own slices. Others, such as what its server wrote,
+/// are known only for the whole time.
+fn of_duet(duet: &DuetSummary, side: usize) -> Figures {
+    let run = duet.sides.first().and_then(|a| a.run.as_ref());
+    let run = run.map_or(0, |run| run.id);
+    let mut figures = Figures::new();
+    for own in &duet.figures {
+        // Ratios come from paired blocks, which is more precise than from both sums.
+        let value = match (side, own.a.zip(own.ratio)) {
+            (1, Some((a, ratio))) => Some(a * ratio),
+            (1, None) => own.b,
+            _ => own.a,
+        };
+        let Some(value) = value.filter(|value| value.is_finite()) else {
+            continue;
+        };
+        let bounds = own.low.zip(own.high);
+        let error = bounds.map(|(low, high)| (high / low).ln() / 2.0 / NORMAL_95);
+        let figure = Figure {
+            value,
+            error: None,
+            includes: None,
+            duet: error.map(|error| OfDuet { run, error }),
+        };
+        let names: &[&str] = match own.name.as_str() {
+            "client CPU per event" => &["client_cpu"],
+            "server CPU per event" => &["server_cpu", "cpu_per_event"],
+            name => &[name],
+        };
+        for name in names {
+            figures.insert((*name).to_owned(), figure);
+        }
+    }
+    figures
 }
 
 /// The data that commands wrote during a trial's load.
@@ -175,6 +235,7 @@ fn of(run: &RunRecord, summary: &RunSummary) -> Figures {
         value,
         error,
         includes: None,
+        duet: None,
     };
     for (figure, value, error) in dyno_analysis::figures::of(run, summary) {
         put(&figure.name(), own(value, error));

@@ -54,13 +54,15 @@ impl<C: Caller> Site<'_, C> {
 
     /// The name of the server that has a cell's data on the cell's file system.
     pub(super) fn image_name(&self, cell: &Cell) -> Result<String> {
-        let of_data = self.data_name(cell)?;
-        if host::place(&cell.effective.place)?.is_none() {
-            return Ok(of_data);
+        let mut name = self.data_name(cell)?;
+        if host::place(&cell.effective.place)?.is_some() {
+            let place = serde_json::json!(cell.effective.place).to_string();
+            name += &format!("-{}", hex(&Sha256::digest(place)[..2]));
         }
-        let place = serde_json::json!(cell.effective.place).to_string();
-        let hash = hex(&Sha256::digest(place)[..2]);
-        Ok(format!("{of_data}-{hash}"))
+        if self.is_second {
+            name += "-b";
+        }
+        Ok(name)
     }
 
     /// The names of all images of the experiment.

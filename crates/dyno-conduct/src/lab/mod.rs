@@ -7,6 +7,7 @@ mod capture;
 pub mod checks;
 mod conduct;
 mod definition;
+mod duets;
 pub mod figures;
 mod host;
 mod images;

@@ -20,6 +20,11 @@ pub struct Pace {
     planned_s: f64,
 }
 
+/// Both trials of a duet take the same time.
+fn trials_at_once(lab: &Lab) -> usize {
+    lab.experiment.duet().map_or(1, |_| 2)
+}
+
 impl Pace {
     /// The progress of an experiment whose trials are in these states.
     pub fn of(lab: &Lab, states: &BTreeMap<String, TrialState>) -> Self {
@@ -28,7 +33,7 @@ impl Pace {
         Self {
             all: lab.planned.len(),
             done: progress.filter(|one| *one == Progress::Done).count(),
-            took_s: took_ms.sum::<u64>() as f64 / 1e3,
+            took_s: took_ms.sum::<u64>() as f64 / 1e3 / trials_at_once(lab) as f64,
             planned_s: lab.trials.cost.time.as_secs_f64(),
         }
     }
@@ -48,9 +53,9 @@ impl Pace {
         self.all as f64 * self.each_s()
     }
 
-    /// Adds a finished trial, which took this long.
-    pub(super) fn add(&mut self, took_s: f64) {
-        self.done += 1;
+    /// Adds finished trials, which took this long together.
+    pub(super) fn add(&mut self, trials: usize, took_s: f64) {
+        self.done += trials;
         self.took_s += took_s;
     }
 
@@ -77,8 +82,8 @@ mod tests {
             planned_s: 40.0,
         };
         assert_eq!((pace.left(), pace.left_s(), pace.all_s()), (4, 40.0, 40.0));
-        pace.add(30.0);
-        pace.add(10.0);
+        pace.add(1, 30.0);
+        pace.add(1, 10.0);
         assert_eq!((pace.left(), pace.left_s(), pace.all_s()), (2, 40.0, 80.0));
     }
 }

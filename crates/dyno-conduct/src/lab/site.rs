@@ -63,6 +63,8 @@ pub(super) struct Site<'a, C> {
     pub(super) caller: &'a C,
     /// The results file: other files' experiments have their own servers.
     pub(super) results: PathBuf,
+    /// It serves side B of duets, whose servers run together with those of side A.
+    pub(super) is_second: bool,
 }
 
 impl<'a, C: Caller> Site<'a, C> {
@@ -91,6 +93,7 @@ impl<'a, C: Caller> Site<'a, C> {
             results: results
                 .canonicalize()
                 .unwrap_or_else(|_| results.to_owned()),
+            is_second: false,
         })
     }
 

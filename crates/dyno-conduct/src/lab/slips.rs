@@ -104,11 +104,7 @@ pub(super) fn slips(experiment: &Experiment, base: &Path) -> Vec<String> {
 
 /// A table of pairs whose factor does not have two levels.
 fn no_pair(experiment: &Experiment, table: &Table) -> Option<String> {
-    let of_design = experiment.design.pair.as_ref();
-    let name = table
-        .pair
-        .as_ref()
-        .or(of_design.map(|pair| pair.get_ref()))?;
+    let name = table.pair.as_deref().or(experiment.pair())?;
     let levels = experiment.factor(name)?.levels.get_ref().len();
     (table.kind == TableKind::Paired && levels > 2).then(|| {
         format!("a table of pairs needs two levels, and '{name}' has {levels}; use `cells`")

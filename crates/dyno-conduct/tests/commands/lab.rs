@@ -4,9 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow, bail};
 use dyno_analysis::search::SearchResult;
+use dyno_conduct::duet::{DuetExecuted, DuetRequest};
 use dyno_conduct::lab::there::Mode;
 use dyno_conduct::lab::{Caller, Lab, LabEnd, LabEvent, LabSettings, conduct};
 use dyno_conduct::search::promise::Promise;
@@ -61,7 +63,9 @@ impl Caller for Canned {
             }
             _ => {}
         }
-        Ok((command("run", &[], RecordPlan::default()), ()))
+        let mut command = command("run", &[], RecordPlan::default());
+        command.plan.drive.time = Some(Duration::from_secs(1));
+        Ok((command, ()))
     }
 
     fn search(
@@ -80,6 +84,16 @@ impl Caller for Canned {
             stop.raise();
         }
         Ok(())
+    }
+
+    fn duet(
+        &self,
+        [(a, ()), (b, ())]: [(Command, ()); 2],
+        request: &DuetRequest,
+        _: &Arc<StopSignal>,
+    ) -> Result<DuetExecuted> {
+        assert_ne!(a.plan.record.trial, b.plan.record.trial);
+        bail!("{} did not work", request.labels.join(" against "))
     }
 
     fn results(&self, (): (), _: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {
@@ -169,6 +183,19 @@ fn failures_in_a_row_end_an_experiment() {
     let trial = ["preparing 1", "measuring", "failed: lost"];
     assert_eq!(events[1..], trial.repeat(2));
     assert_eq!(tried, vec![Tried::Failed("lost".to_owned()); 2]);
+}
+
+#[test]
+fn a_duet_that_fails_is_a_failure_of_both_trials() {
+    let (ended, events, tried) = conducted(RunEnd::Completed, "duet = 'sessions'");
+    let LabEnd::Early { done, .. } = ended else {
+        panic!("{events:?}");
+    };
+    let failed = "sessions=1 against sessions=2 did not work";
+    let duet = ["preparing 1", "measuring", &format!("failed: {failed}")];
+    assert_eq!(done, 0);
+    assert_eq!(events[1..], duet.repeat(2));
+    assert_eq!(tried, vec![Tried::Failed(failed.to_owned()); 2]);
 }
 
 #[test]

@@ -33,6 +33,17 @@ pub struct Figure {
     pub error: Option<f64>,
     /// The other work that it includes, if any was found.
     pub includes: Option<Cause>,
+    /// If the trial is a side of a duet.
+    pub duet: Option<OfDuet>,
+}
+
+/// What a duet knows about a figure of its sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfDuet {
+    /// The run of side A, which identifies the duet.
+    pub run: i64,
+    /// The standard error of the logarithm of the ratio between the sides.
+    pub error: f64,
 }
 
 /// A finished trial.

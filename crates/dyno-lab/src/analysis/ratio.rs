@@ -161,11 +161,13 @@ impl Pairs {
                 .collect();
             let logs: Vec<f64> = bases.iter().map(|base| base.value.ln()).collect();
             let Some(base) = mean(&logs) else { continue };
-            let errors: Option<Vec<f64>> = bases.iter().map(|base| base.error).collect();
-            let error = new.error.zip(errors).map(|(new, bases)| {
-                let bases: f64 = bases.iter().map(|error| error * error).sum();
-                new * new + bases / (logs.len() * logs.len()) as f64
-            });
+            let error = match (new.duet, &bases[..]) {
+                // The ratio comes from the slices of one duet.
+                (Some(own), [base]) if base.duet.is_some_and(|base| base.run == own.run) => {
+                    Some(own.error * own.error)
+                }
+                _ => apart(new, &bases),
+            };
             let pairs = by_block.entry(one.block).or_default();
             pairs.push((new.value.ln() - base, error));
         }
@@ -244,6 +246,14 @@ impl Pairs {
     }
 }
 
+/// The square of the standard error of the logarithm of a ratio to the mean of other figures.
+fn apart(new: Figure, bases: &[Figure]) -> Option<f64> {
+    let errors: Option<Vec<f64>> = bases.iter().map(|base| base.error).collect();
+    let errors = errors?;
+    let squares: f64 = errors.iter().map(|error| error * error).sum();
+    Some(new.error? * new.error? + squares / (errors.len() * errors.len()) as f64)
+}
+
 /// The two-sided normal quantile of this confidence; a coarse table is enough, because the errors
 /// are from within one run.
 fn normal_quantile(confidence: f64) -> f64 {
@@ -305,6 +315,41 @@ mod tests {
                 .blocks_needed()
                 .is_some_and(|more| more > 20)
         );
+    }
+
+    #[test]
+    fn the_sides_of_a_duet_have_its_error_and_others_have_none() {
+        let trial = |flush: &str, run: i64, of: i64, value: f64| {
+            let figure = Figure {
+                value,
+                error: None,
+                includes: None,
+                duet: Some(crate::OfDuet {
+                    run: of,
+                    error: 0.01,
+                }),
+            };
+            Measured {
+                levels: BTreeMap::from([("flush".to_owned(), flush.to_owned())]),
+                runs: vec![run],
+                steps: BTreeMap::from([(
+                    String::new(),
+                    BTreeMap::from([("rate".to_owned(), figure)]),
+                )]),
+                ..Measured::default()
+            }
+        };
+        let ratio = |trials: &[Measured]| {
+            let is = |level: &'static str| move |trial: &Measured| trial.levels["flush"] == level;
+            between(trials, (&is("1"), &is("0")), &["flush"], "rate").unwrap()
+        };
+        let found = ratio(&[trial("0", 1, 1, 1_000.0), trial("1", 2, 1, 980.0)]);
+        assert_eq!(found.source, Source::Within);
+        let bounds = found.bounds.unwrap();
+        assert!((bounds.low / 0.961 - 1.0).abs() < 1e-3, "{bounds:?}");
+        assert!((bounds.high / 0.9994 - 1.0).abs() < 1e-3, "{bounds:?}");
+        let apart = ratio(&[trial("0", 1, 1, 1_000.0), trial("1", 4, 3, 980.0)]);
+        assert_eq!(apart.source, Source::Nothing);
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub(super) fn trials(
                 value,
                 error: Some(0.005),
                 includes: None,
+                duet: None,
             },
         )]);
         Measured {

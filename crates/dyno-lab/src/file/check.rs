@@ -6,7 +6,7 @@ use std::ops::Range;
 use dyno_core::factors::parse_factor;
 use toml::Spanned;
 
-use super::{Experiment, Factor, Level, OneOrMany, Where};
+use super::{Experiment, Factor, Level, OneOrMany, Order, Where};
 use crate::error::{Problems, nearest};
 use crate::levels;
 
@@ -311,10 +311,10 @@ fn idle(experiment: &Experiment, problems: &mut Problems) {
     let is_used = |name: &str| {
         crossed.iter().any(|own| own.name.get_ref() == name)
             || design.list.iter().any(|cells| cells.contains_key(name))
-            || design
-                .pair
-                .as_ref()
-                .is_some_and(|pair| pair.get_ref() == name)
+            || [&design.pair, &design.duet]
+                .into_iter()
+                .flatten()
+                .any(|pair| pair.get_ref() == name)
     };
     for factor in &experiment.factors {
         let name = factor.name.get_ref();
@@ -331,22 +331,43 @@ fn paired(experiment: &Experiment, problems: &mut Problems) {
         let mut names = design.nest.iter();
         names.any(|name| name.get_ref() == factor.name.get_ref())
     };
-    if let Some(pair) = &design.pair
-        && let Some(factor) = declared(experiment, pair.get_ref(), pair.span(), problems)
-    {
+    for (word, pair) in [("pair", &design.pair), ("duet", &design.duet)] {
+        let Some(pair) = pair else { continue };
+        let name = pair.get_ref();
+        let Some(factor) = declared(experiment, name, pair.span(), problems) else {
+            continue;
+        };
         let count = factor.levels.get_ref().len();
         if count != 2 {
-            let what = format!(
-                "a pair needs two levels, but '{}' has {count}",
-                pair.get_ref()
-            );
+            let what = format!("a {word} needs two levels, but '{name}' has {count}");
             problems.add(Some(pair.span()), what);
         }
         if nested(factor) {
-            let what = format!("'{}' is paired, so it cannot be in `nest`", pair.get_ref());
+            let what = format!("'{name}' is paired, so it cannot be in `nest`");
             problems.add(Some(pair.span()), what);
         }
     }
+    if let Some(duet) = &design.duet {
+        for what in not_in_duets(experiment) {
+            let what = format!("{what} does not apply to an experiment with `duet`");
+            problems.add(Some(duet.span()), what);
+        }
+    }
+}
+
+/// Keys of the file that need single trials.
+fn not_in_duets(experiment: &Experiment) -> impl Iterator<Item = &'static str> {
+    let design = &experiment.design;
+    let keys = [
+        ("`pair`", design.pair.is_some()),
+        ("`order = \"blocks\"`", design.order == Order::Blocks),
+        ("`bracket`", design.bracket),
+        ("`aa`", design.aa > 0),
+        ("`rerun_best`", design.rerun_best),
+        ("`search`", experiment.search.is_some()),
+        ("`[agents]`", experiment.agents.is_some()),
+    ];
+    keys.into_iter().filter(|(_, has)| *has).map(|(key, _)| key)
 }
 
 fn dearer(inner: &Factor, outer: &Factor) -> String {

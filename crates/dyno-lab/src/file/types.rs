@@ -379,6 +379,9 @@ pub struct Design {
     /// A factor with two levels; their trials run next to each other.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub pair: Option<Spanned<String>>,
+    /// A factor with two levels; their trials run as the two sides of a duet.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub duet: Option<Spanned<String>>,
     /// The order of trials.
     #[serde(default)]
     pub order: Order,

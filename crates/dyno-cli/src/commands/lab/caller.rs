@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow};
 use dyno_analysis::search::SearchResult;
+use dyno_conduct::duet::{self, DuetExecuted, DuetRequest};
 use dyno_conduct::lab::{Caller, LabEvent};
 use dyno_conduct::search::promise::Promise;
-use dyno_conduct::{Command, Outcome};
+use dyno_conduct::{Command, Hosts, Outcome};
 use dyno_core::summary::RunSummary;
 use dyno_load::StopSignal;
 use dyno_server::SupervisorCommand;
@@ -18,6 +19,7 @@ use crate::commands::search::SearchCommand;
 use crate::commands::server::copies::copy_progress;
 use crate::commands::server::supervisor;
 use crate::options::Parsed;
+use crate::screen::Screen;
 use crate::status_of;
 
 /// The terminal; shows little if `quiet`.
@@ -77,6 +79,17 @@ impl Caller for Terminal {
         stop: &Arc<StopSignal>,
     ) -> Result<Executed> {
         execute(command, options, stop, &mut |_| {})
+    }
+
+    fn duet(
+        &self,
+        [(a, options), (b, _)]: [(Command, Parsed); 2],
+        request: &DuetRequest,
+        stop: &Arc<StopSignal>,
+    ) -> Result<DuetExecuted> {
+        let mut shows = |_: &RunSummary| {};
+        let mut screen = Screen::new(options, &Hosts::default(), &mut shows);
+        duet::execute([a, b], request, stop, &mut screen)
     }
 
     fn results(&self, executed: Executed, stop: &StopSignal) -> Result<(Vec<RunSummary>, Outcome)> {

@@ -209,6 +209,7 @@ mod tests {
                             value: 1.0,
                             error: None,
                             includes,
+                            duet: None,
                         },
                     )]),
                 )]),

@@ -116,6 +116,12 @@ fn count(lab: &Lab) -> String {
     if is_open {
         out += "; more blocks until the ratios are precise";
     }
+    if let Some(factor) = lab.experiment.duet() {
+        out += &format!(
+            "; both levels of {} run as a duet, in turns",
+            factor.name.get_ref()
+        );
+    }
     if design.rerun_best {
         out += "; the best is measured once more";
     }
@@ -251,6 +257,7 @@ fn as_json(lab: &Lab) -> Value {
             "reconnects": cost.reconnects,
             "seconds": cost.time.as_secs_f64(),
         },
+        "duet": lab.experiment.duet().map(|factor| factor.name.get_ref()),
         "agents": lab.experiment.agents.as_ref().map(|agents| agents.get_ref()),
         "trials": all,
     })

@@ -2,10 +2,12 @@
 
 use anyhow::Result;
 use dyno_conduct::lab::{Lab, LabEvent, Pace};
+use dyno_core::duet::DuetSummary;
 use dyno_core::finding::Verdict;
 use dyno_core::summary::RunSummary;
 use dyno_core::text::{number_of, shell_word};
 use dyno_core::units::{human_number, human_seconds, human_size};
+use dyno_report::terminal::duet_answer;
 use dyno_results::{Results, TrialState, Tried};
 
 use crate::console;
@@ -37,6 +39,9 @@ pub(super) fn show(event: LabEvent<'_>) {
         LabEvent::Measuring { label, pace } => under_way(label, "measuring", pace),
         LabEvent::Measured { label, runs, pace } => {
             return console::note(&measured(label, runs, pace));
+        }
+        LabEvent::Compared { label, duet, pace } => {
+            return console::note(&compared(label, duet, pace));
         }
         LabEvent::Failed { label, why } => {
             return console::note(&format!("failed: {label}: {why}"));
@@ -72,6 +77,16 @@ fn measured(label: &str, runs: &[RunSummary], pace: Pace) -> String {
         runs => format!("{} phases", runs.len()),
     };
     format!("[{}/{}] {label}: {figures}, {verdict}", pace.done, pace.all)
+}
+
+fn compared(label: &str, duet: &DuetSummary, pace: Pace) -> String {
+    format!(
+        "[{}/{}] {label}: {}, {}",
+        pace.done,
+        pace.all,
+        duet_answer(duet),
+        duet.verdict.word()
+    )
 }
 
 fn left(pace: Pace) -> String {

@@ -139,6 +139,7 @@ fn stalls_are_counted_in_the_named_cells() {
                 value,
                 error: None,
                 includes: None,
+                duet: None,
             };
             figures.insert("stalled_s".to_owned(), stalled);
         }
@@ -243,6 +244,7 @@ fn the_rate_of_an_open_loop_decides_no_claim() {
                     value: 1_000.0,
                     error: None,
                     includes: None,
+                    duet: None,
                 };
                 figures.insert("offered".to_owned(), offered);
             }

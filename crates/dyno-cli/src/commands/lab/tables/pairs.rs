@@ -7,8 +7,7 @@ use super::{LabTable, by_cell, factors_but, mean, sheet, shown};
 
 /// The table of a factor's pairs.
 pub(super) fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> LabTable {
-    let design = experiment.design.pair.as_ref().map(|pair| pair.get_ref());
-    let Some(pair) = table.pair.as_ref().or(design) else {
+    let Some(pair) = table.pair.as_deref().or(experiment.pair()) else {
         return LabTable::Missing("a paired table needs pair = \"FACTOR\"".to_owned());
     };
     let Some(base) = experiment.base_level(pair) else {

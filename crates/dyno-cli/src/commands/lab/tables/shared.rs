@@ -36,6 +36,7 @@ mod tests {
             value: 1.0,
             error: None,
             includes,
+            duet: None,
         };
         let figures = Figures::from([
             ("rate".to_owned(), figure(None)),
