@@ -1,6 +1,6 @@
 //! Changing settings and running statements on a running server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dyno_core::Target;
@@ -125,6 +125,17 @@ impl Online {
             };
         }
         Ok(undo)
+    }
+
+    /// The present values of these settings, as the server shows them.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn values(&self, names: &BTreeSet<&str>) -> Result<Vec<(String, String)>> {
+        let has = self.settings()?;
+        let own = has.into_iter();
+        let own = own.filter(|(name, _)| names.contains(name.as_str()));
+        Ok(own.map(|(name, own)| (name, own.value)).collect())
     }
 
     /// The statements that restore these settings to their present values.

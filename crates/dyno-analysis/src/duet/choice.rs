@@ -4,6 +4,8 @@
 /// Lengths of slices to choose from, in milliseconds. Up to 250, a whole number of blocks makes a
 /// second, so that each interval of a run has the same share of slices.
 const LENGTHS_MS: [f64; 7] = [25.0, 50.0, 125.0, 250.0, 500.0, 1_000.0, 2_500.0];
+/// Slices of events that take less than a few milliseconds are usually not longer.
+const USUAL_MS_MAX: f64 = 125.0;
 /// A slice is at least this many times as long as its cut.
 const CUTS: f64 = 10.0;
 /// The same if the duet is too short for such slices.
@@ -19,7 +21,7 @@ const WINDOW_EVENTS: f64 = 100.0;
 /// The shortest window, in parts: the scheduler's turns make shorter ones uneven.
 const WINDOW_MIN: usize = 3;
 /// A window differs from the usual rate by more than this many standard deviations, or not at all.
-const DEVIATIONS: f64 = 2.5;
+const DEVIATIONS: f64 = 3.0;
 
 /// What a pilot shows about one side.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +48,13 @@ pub struct Choice {
     pub switch_ms: f64,
     /// The 95th percentile of the slower side's events.
     pub p95_ms: f64,
+}
+
+impl Choice {
+    /// Whether the slices are long because a switch disturbs events for longer than they take.
+    pub fn is_long_for_the_switch(&self) -> bool {
+        self.slice_ms > USUAL_MS_MAX && self.switch_ms > self.p95_ms
+    }
 }
 
 /// Why no length fits.
@@ -111,43 +120,45 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64, longest_ms: f64) -> Result<Ch
 /// How long a switch disturbs events. A disturbance from outside reaches single parts of the pilot,
 /// and a switch most of them, so their median counts if it is shorter than in all parts together.
 fn disturbed_ms(pilot: &Pilot) -> f64 {
-    let parts = pilot.profiles.iter().map(Vec::len).max().unwrap_or(0);
-    let sum = |at: usize| pilot.profiles.iter().filter_map(|one| one.get(at)).sum();
-    let whole: Vec<u64> = (0..parts).map(sum).collect();
-    let each = pilot.profiles.iter();
-    let each: Vec<f64> = each.map(|one| unsettled_ms(one, pilot.slice_ms)).collect();
-    let whole_ms = unsettled_ms(&whole, pilot.slice_ms);
+    let each = pilot.profiles.iter().map(std::slice::from_ref);
+    let each: Vec<f64> = each.map(|own| unsettled_ms(own, pilot.slice_ms)).collect();
+    let whole_ms = unsettled_ms(&pilot.profiles, pilot.slice_ms);
     dyno_stats::median(&each).map_or(whole_ms, |usual| whole_ms.min(usual))
 }
 
 /// How long the rate of events after a switch differs from what it is in the second half of the
-/// slice. Windows of the second half show how much the rate varies anyway. With too few events to
+/// slice. Windows of the second halves show how much the rate varies anyway. With too few events to
 /// tell, half of the slice.
-fn unsettled_ms(profile: &[u64], slice_ms: f64) -> f64 {
-    let parts = profile.len();
+fn unsettled_ms(profiles: &[Vec<u64>], slice_ms: f64) -> f64 {
     let half_ms = slice_ms / 2.0;
-    let rates = |range: std::ops::Range<usize>, window: usize| -> Vec<f64> {
-        let within = profile[range].chunks_exact(window);
-        let rate = |ends: &[u64]| ends.iter().sum::<u64>() as f64 / window as f64;
-        within.map(rate).collect()
-    };
-    let later = parts / 2..parts;
-    let Some(usual) = dyno_stats::mean(&rates(later.clone(), 1)).filter(|usual| *usual > 0.0)
-    else {
-        return half_ms;
-    };
-    let window = ((WINDOW_EVENTS / usual).ceil() as usize).max(WINDOW_MIN);
-    if window > parts / 8 {
+    let parts = profiles.iter().map(Vec::len).min().unwrap_or(0);
+    let (early, later) = (0..parts / 2, parts / 2..parts);
+    let usual = |profile: &Vec<u64>| mean_of(&profile[later.clone()]);
+    let usual_sum: f64 = profiles.iter().map(usual).sum();
+    let window = ((WINDOW_EVENTS / usual_sum).ceil() as usize).max(WINDOW_MIN);
+    if usual_sum <= 0.0 || window > parts / 8 {
         return half_ms;
     }
-    let spread = |rate: &f64| (rate - usual).powi(2);
-    let squares: Vec<f64> = rates(later, window).iter().map(spread).collect();
-    let deviation = dyno_stats::mean(&squares).unwrap_or(0.0).sqrt();
-    let settled = (SETTLED * usual).max(DEVIATIONS * deviation);
-    let early = rates(0..parts / 2, window);
-    let is_settled = |rates: &[f64]| rates.iter().all(|rate| (rate - usual).abs() <= settled);
-    let first = early.windows(2).position(is_settled);
+    let squares = profiles.iter().flat_map(|profile| {
+        let usual = usual(profile);
+        let windows = profile[later.clone()].chunks_exact(window);
+        windows.map(move |ends| (mean_of(ends) - usual).powi(2))
+    });
+    let squares: Vec<f64> = squares.collect();
+    // Of the sum over all parts of the pilot, which vary independently.
+    let variance = dyno_stats::mean(&squares).unwrap_or(0.0) * profiles.len() as f64;
+    let settled = (SETTLED * usual_sum).max(DEVIATIONS * variance.sqrt());
+    let sums: Vec<u64> = early
+        .map(|at| profiles.iter().map(|profile| profile[at]).sum())
+        .collect();
+    let rates: Vec<f64> = sums.chunks_exact(window).map(mean_of).collect();
+    let is_settled = |rates: &[f64]| rates.iter().all(|rate| (rate - usual_sum).abs() <= settled);
+    let first = rates.windows(2).position(is_settled);
     first.map_or(half_ms, |at| (at * window) as f64 * slice_ms / parts as f64)
+}
+
+fn mean_of(counts: &[u64]) -> f64 {
+    counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64
 }
 
 #[cfg(test)]

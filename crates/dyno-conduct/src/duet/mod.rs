@@ -141,7 +141,8 @@ fn conducted(
         pids: Default::default(),
     };
     for (own, side) in prepared.iter_mut().zip(Side::BOTH) {
-        own.join(&duet, side, &name);
+        let settings = switch.map(|switch| switch.values[side as usize].clone());
+        own.join(&duet, side, &name, settings.unwrap_or_default());
     }
     let (measured, end) = conductor.run(prepared, stage)?;
     conductor.conclude(measured, end, &name, stage)

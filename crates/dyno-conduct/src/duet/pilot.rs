@@ -22,6 +22,7 @@ pub(super) const TIME: Duration = Duration::from_secs(4);
 pub(super) const WARMUP: Duration = Duration::from_secs(1);
 
 /// A side: its job, the options of its scripts, and the workload as typed.
+#[derive(Clone)]
 pub(super) struct PilotSide {
     pub job: Job,
     pub options: Vec<(String, OptionValue)>,
@@ -94,6 +95,7 @@ fn loaded(
         duet: Arc::clone(duet),
         side: place,
         name: String::new(),
+        settings: Vec::new(),
     });
     let outcome = (ready.call("init").map_err(Into::into)).and_then(|()| {
         let outcome = ready.run(|_| {})?;

@@ -1,5 +1,6 @@
 //! Settings of one server that differ between the sides, changed at each switch.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +30,8 @@ pub(super) struct Switch {
     kept: Option<(PathBuf, String)>,
     /// The longest time that the statements of a side took.
     pub took: Duration,
+    /// The values of all these settings while each side works.
+    pub values: [Vec<(String, String)>; 2],
 }
 
 impl Switch {
@@ -66,6 +69,7 @@ impl Switch {
             undo,
             kept,
             took: Duration::ZERO,
+            values: Default::default(),
         };
         match switch.check(sides) {
             Ok(()) => Ok(switch),
@@ -93,8 +97,11 @@ impl Switch {
     fn check(&mut self, sides: &[Settings; 2]) -> Result<()> {
         let online = self.online.get_mut();
         let online = online.unwrap_or_else(PoisonError::into_inner);
-        for set in sides {
+        let names = sides.iter().flat_map(Settings::iter);
+        let names: BTreeSet<&str> = names.map(|(name, _)| name).collect();
+        for (set, values) in sides.iter().zip(&mut self.values) {
             let undo = online.set(set)?;
+            *values = online.values(&names)?;
             online.undo(undo)?;
         }
         for _ in 0..TRIALS {

@@ -99,11 +99,18 @@ impl Prepared {
     }
 
     /// Makes it a side of a duet.
-    pub(super) fn join(&mut self, duet: &Arc<Duet>, side: Side, name: &str) {
+    pub(super) fn join(
+        &mut self,
+        duet: &Arc<Duet>,
+        side: Side,
+        name: &str,
+        settings: Vec<(String, String)>,
+    ) {
         self.ready.duet = Some(DuetPart {
             duet: Arc::clone(duet),
             side,
             name: name.to_owned(),
+            settings,
         });
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use dyno_analysis::duet::choose;
+use anyhow::{Context as _, Result};
+use dyno_analysis::duet::{Choice, choose};
 use dyno_core::duet::DuetMode;
 use dyno_load::{BLOCK, Slices, StopSignal};
 use dyno_run::Notice;
@@ -18,6 +18,8 @@ use crate::usage;
 
 /// The slices of a duet whose sides work together: they only divide the time for counting.
 const SHARED_SLICE: Duration = Duration::from_millis(125);
+/// How many pilots there are at most if a switch seems to disturb events for long.
+const PILOTS_MAX: usize = 3;
 /// The share of a requested slice that is cut.
 const CUT: f64 = 0.1;
 
@@ -29,7 +31,7 @@ pub(super) fn refuse_too_short(slices: &Slices, time: Option<Duration>) -> Resul
         false => Ok(()),
         true => Err(usage(format!(
             "the duet is too short: with slices of {} ms a ratio needs {} s. Give it more time \
-             (--at-most; in an experiment, half as much `time`), or set shorter slices with --slice",
+             (--at-most; in an experiment, half as much `time`), or set shorter slices (--slice)",
             slices.length_ns as f64 / 1e6,
             needed.as_secs_f64().ceil()
         ))),
@@ -68,17 +70,29 @@ pub(super) fn slices(
         "Finding the length of slices in a pilot ({} s).",
         (pilot::WARMUP + pilot::TIME).as_secs()
     )));
-    let pilots = pilot(sides, switch, stop)?;
     let changes_ms = changes(switch).as_secs_f64() * 1e3;
     let blocks = (PAIRS_MIN as u64 + 1) * BLOCK;
     let longest_ms = time.map_or(f64::INFINITY, |time| {
         time.as_secs_f64() * 1e3 / blocks as f64
     });
-    let found = choose(&pilots, changes_ms, longest_ms).map_err(|why| {
-        usage(format!(
-            "{why}; use --mode simultaneous or fewer sessions, or set --slice"
-        ))
-    })?;
+    let mut shortest: Option<Choice> = None;
+    for _ in 0..PILOTS_MAX {
+        let pilots = pilot(sides.clone(), switch, stop)?;
+        let found = choose(&pilots, changes_ms, longest_ms).map_err(|why| {
+            usage(format!(
+                "{why}; use --mode simultaneous or fewer sessions, or set --slice"
+            ))
+        })?;
+        let is_shorter = shortest.is_none_or(|before| found.slice_ms < before.slice_ms);
+        if is_shorter {
+            shortest = Some(found);
+        }
+        // A long disturbance may come from outside; that of the switch is in every pilot.
+        if !found.is_long_for_the_switch() {
+            break;
+        }
+    }
+    let found = shortest.context("there was no pilot")?;
     stage.notice(&Notice::Step(format!(
         "Slices of {} ms: a switch disturbs events for {:.1} ms, and events take {:.1} ms (p95).",
         found.slice_ms, found.switch_ms, found.p95_ms

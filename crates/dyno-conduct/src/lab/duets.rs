@@ -256,8 +256,8 @@ mod tests {
 
     fn problems(server: &str, factor: &str, more: &str) -> Vec<String> {
         let text = format!(
-            "experiment = 1\nquestion = '?'\n[server]\n{server}\n[load]\nworkload = 'tpcc'\n{more}\n\
-             [[factor]]\nname = 'f'\n{factor}\n[design]\nduet = 'f'\n"
+            "experiment = 1\nquestion = '?'\n[server]\n{server}\n[load]\nworkload = 'tpcc'\n\
+             {more}\n[[factor]]\nname = 'f'\n{factor}\n[design]\nduet = 'f'\n"
         );
         unsupported(&Experiment::parse("x.toml", &text, None).unwrap())
     }

@@ -180,8 +180,8 @@ fn duet_of(facts: &[Fact]) -> Option<Option<(DuetSummary, usize)>> {
     Some(duet.map(|duet| (duet, side)))
 }
 
-/// The figures of a side of a duet: those of its own slices. Others, such as what its server wrote,
-/// are known only for the whole time.
+/// The figures of a side of a duet: those of the slices in which it worked. Others, such as what
+/// its server wrote, are known only for the whole time.
 fn of_duet(duet: &DuetSummary, side: usize) -> Figures {
     let run = duet.sides.first().and_then(|a| a.run.as_ref());
     let run = run.map_or(0, |run| run.id);

@@ -154,6 +154,9 @@ pub struct DuetPart {
     pub side: Side,
     /// The duet's name, for the record.
     pub name: String,
+    /// The server's settings while this side works, if the duet changes them at each switch: names
+    /// and values.
+    pub settings: Vec<(String, String)>,
 }
 
 impl Duet {

@@ -218,6 +218,7 @@ mod tests {
             duet: Arc::clone(&duet),
             side: Side::A,
             name: String::new(),
+            settings: Vec::new(),
         };
         (duet, Turns::new(&part, 1_000 * MS))
     }

@@ -158,7 +158,7 @@ impl Recording {
             Arc::clone(&self.hidden),
             // Its process ids belong to another host.
             Arc::new(KnownServer::of(None)),
-            false,
+            None,
         );
         let forwarder = forwarder.context("cannot start the thread that collects observations")?;
         self.remote_observer = Some((observer.end, forwarder));
@@ -390,7 +390,7 @@ fn observe(
         Arc::clone(origin),
         hidden,
         server,
-        ready.remote_observer.is_some(),
+        Some(ready),
     )
     .context("cannot start the thread that collects observations")?;
     Ok((observers, forwarder))

@@ -13,6 +13,7 @@ use dyno_observe::{KnownServer, Observation};
 use super::Outputs;
 use super::hidden::Hidden;
 use super::tables::ObservedTables;
+use crate::job::Ready;
 
 /// The start of the measurement on the monotonic clock. 0 as long as it is unknown.
 pub(super) type Origin = Arc<AtomicU64>;
@@ -29,8 +30,8 @@ pub struct RemoteObserver {
 pub(crate) type End = Box<dyn FnOnce() + Send>;
 
 /// Forwards observations on a separate thread until their source ends, and then returns the facts
-/// about tables among them. With `seen_elsewhere`, an observer on the server's host covers the
-/// server, so observations of it that are missing here are not gaps.
+/// about tables among them. The source is the observers of `ready`, or without it an observer on
+/// the server's host.
 ///
 /// # Errors
 /// The system does not start a thread.
@@ -40,8 +41,12 @@ pub(super) fn forward(
     origin: Origin,
     hidden: Arc<Hidden>,
     server: Arc<KnownServer>,
-    seen_elsewhere: bool,
+    ready: Option<&Ready>,
 ) -> std::io::Result<JoinHandle<ObservedTables>> {
+    // An observer on the server's host covers the server, so what is missing here is no gap.
+    let seen_elsewhere = ready.is_some_and(|ready| ready.remote_observer.is_some());
+    let part = ready.and_then(|ready| ready.duet.as_ref());
+    let switched = part.map_or(Vec::new(), |part| part.settings.clone());
     std::thread::Builder::new()
         .name("dyno-observed".to_owned())
         .spawn(move || {
@@ -57,6 +62,7 @@ pub(super) fn forward(
                 let mut batch: Vec<Observation> = std::iter::once(first)
                     .chain(observations.try_iter())
                     .collect();
+                batch.retain_mut(|seen| is_of_side(seen, &switched));
                 batch.iter_mut().for_each(|seen| hidden.clean(seen));
                 batch.iter().for_each(|seen| server.hear(seen));
                 forwarder.take(batch);
@@ -64,6 +70,28 @@ pub(super) fn forward(
             forwarder.let_out();
             forwarder.tables
         })
+}
+
+/// Gives a setting that a duet switches the value of this side. Returns whether an observation is
+/// not such a switch.
+fn is_of_side(observation: &mut Observation, switched: &[(String, String)]) -> bool {
+    let own = |name: &str| {
+        let mut all = switched.iter();
+        all.find(|(own, _)| own.eq_ignore_ascii_case(name))
+    };
+    match observation {
+        Observation::Setting { name, value, .. } => {
+            if let Some((_, of_side)) = own(name) {
+                value.clone_from(of_side);
+            }
+            true
+        }
+        Observation::Event { detail, .. } => {
+            let change = detail.setting.as_ref();
+            change.is_none_or(|change| own(&change.name).is_none())
+        }
+        _ => true,
+    }
 }
 
 struct Forwarder {
@@ -173,5 +201,48 @@ impl Forwarder {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::record::{EventDetail, EventKind, SettingChange};
+
+    use super::*;
+
+    #[test]
+    fn a_side_of_a_duet_has_its_own_settings_and_no_switches() {
+        let switched = [("sync_binlog".to_owned(), "1".to_owned())];
+        let setting = |name: &str| Observation::Setting {
+            name: name.to_owned(),
+            value: "0".to_owned(),
+            at_end: false,
+        };
+        let event = |name: &str| {
+            let detail = EventDetail::of_setting(SettingChange {
+                name: name.to_owned(),
+                from: "0".to_owned(),
+                to: "1".to_owned(),
+            });
+            Observation::Event {
+                at: 0,
+                until: None,
+                kind: EventKind::Setting,
+                text: String::new(),
+                detail: Box::new(detail),
+            }
+        };
+        let kept = |mut observation: Observation| {
+            let keeps = is_of_side(&mut observation, &switched);
+            keeps.then_some(observation)
+        };
+        let value = |observation| match kept(observation) {
+            Some(Observation::Setting { value, .. }) => value,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(value(setting("sync_binlog")), "1");
+        assert_eq!(value(setting("sort_buffer_size")), "0");
+        assert!(kept(event("sync_binlog")).is_none());
+        assert!(kept(event("sort_buffer_size")).is_some());
     }
 }
