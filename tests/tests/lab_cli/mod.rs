@@ -2,6 +2,7 @@
 
 mod bundle;
 mod common;
+mod duets;
 mod killed;
 mod levels;
 mod mistakes;
