@@ -354,8 +354,8 @@ pub(crate) const HISTORY: &[Opt] = &[
         GROUP,
         "fail-if",
         Some("LIMIT"),
-        "Exit with status 4 if the whole interval of the last change meets the condition: \
-         'rate < 0.97x', 'server_cpu > 1.05x', or if no plan has enough runs to judge it; may be \
+        "Exit with status 4 if the whole interval of the last change meets the condition, or if \
+         no plan has enough runs to judge it: 'rate < 0.97x', 'server_cpu > 1.05x'; may be \
          repeated",
     )
     .repeats(),

@@ -290,7 +290,7 @@ impl Conductor<'_> {
         match result::differences(&measured, request) {
             Ok(differences) => summary.differences = differences,
             Err(error) => {
-                let why = format!("the sides were not compared in other respects: {error:#}");
+                let why = format!("cannot list what else differs between the sides: {error:#}");
                 stage.notice(&Notice::Warning(why));
             }
         }

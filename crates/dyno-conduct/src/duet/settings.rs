@@ -84,13 +84,12 @@ impl Switch {
     pub(super) fn described(&self) -> String {
         let kept = match &self.kept {
             Some((file, _)) => format!(
-                "; if Dyno is killed, {}-undo has the statements that do, and the next duet with \
-                 set: runs them",
+                "; if Dyno is killed, the next duet with set: restores them from {}-undo",
                 file.display()
             ),
             None => String::new(),
         };
-        format!("The server's settings change at each switch, and are restored at the end{kept}.")
+        format!("The server's settings change at each switch and are restored at the end{kept}.")
     }
 
     /// Applies the settings of each side, and times the changes.

@@ -30,8 +30,8 @@ pub(super) fn refuse_too_short(slices: &Slices, time: Option<Duration>) -> Resul
     match time.is_some_and(|time| time < needed) {
         false => Ok(()),
         true => Err(usage(format!(
-            "the duet is too short: with slices of {} ms a ratio needs {} s. Give it more time \
-             (--at-most; in an experiment, half as much `time`), or set shorter slices (--slice)",
+            "the duet is too short: with slices of {} ms, a ratio needs {} s. Raise --at-most (in \
+             an experiment, raise `time` to half of that), or set shorter slices (--slice)",
             slices.length_ns as f64 / 1e6,
             needed.as_secs_f64().ceil()
         ))),

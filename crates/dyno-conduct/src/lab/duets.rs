@@ -58,7 +58,7 @@ impl<'a, C: Caller> Running<'a, C> {
                 false => DuetMode::Alternating,
             },
             slice: None,
-            // It lasts as long as both trials would.
+            // Never reached: the duet lasts as long as both trials would.
             precision: 0.0,
             margin: None,
             settings: match has_one {
@@ -212,8 +212,8 @@ fn not_together([a, b]: [&Effective; 2], experiment: &Experiment) -> Option<Stri
     }
     if a.server.url.is_some() && a.server.url == b.server.url {
         return Some(format!(
-            "the levels need a server each, because they apply at {}; a running server (`url`) is \
-             only one",
+            "each level needs its own server, because the levels apply at {}; `url` names only \
+             one",
             experiment.duet()?.applies.word()
         ));
     }
@@ -278,7 +278,7 @@ mod tests {
                 "rate = 50",
                 "one value of a setting at a time",
             ),
-            (running, start, "", "a running server (`url`) is only one"),
+            (running, start, "", "each level needs its own server"),
             (own, start, "", "reserve 900 TiB of memory"),
             (own, sessions, "rate = 50", ""),
         ] {

@@ -33,7 +33,7 @@ impl Pivot {
         }
         let why = match self.cells.iter().map(|cell| cell.runs.len()).min() {
             Some(1) => "one run a side has no spread",
-            Some(2) => "two runs a side have too little spread",
+            Some(2) => "two runs a side are too few to estimate the spread",
             _ => return Some("Undecided: the ratio of this figure has no interval.".to_owned()),
         };
         Some(format!(

@@ -90,7 +90,7 @@ fn limit(own: &DuetFigure) -> String {
     format!("{} – {}{chance}", times(low), times(high))
 }
 
-/// How a figure is called in the answer, and the words for less and more of it.
+/// What a figure is called in the answer, and the words for less and more of it.
 fn subject(figure: &DuetFigure) -> (String, [&'static str; 2]) {
     match figure.better {
         Better::Higher => ("B".to_owned(), ["slower", "faster"]),
@@ -126,7 +126,7 @@ pub fn duet_answer(summary: &DuetSummary) -> String {
         (DuetAnswer::Undecided { needs_s }, _) => {
             let needs = needs_s.map_or_else(String::new, |needs_s| {
                 let needs = length(whole_minutes(needs_s));
-                format!("; if the ratio stays, a duet of about {needs} decides")
+                format!("; at this ratio, a duet of about {needs} would decide")
             });
             format!("Undecided: {b} seems {change}, {took}{needs}")
         }
@@ -318,8 +318,8 @@ mod tests {
         };
         assert_eq!(
             duet_answer(&summary(0.99, 0.97, 1.01, undecided)),
-            "Undecided: B seems 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; if the ratio \
-             stays, a duet of about 7 min decides"
+            "Undecided: B seems 1.0 % slower (−3.0 to +1.0 %), 480 blocks in 4 min; at this \
+             ratio, a duet of about 7 min would decide"
         );
         let mut open = summary(1.021, 1.014, 1.028, DuetAnswer::Different);
         open.figures.remove(0);

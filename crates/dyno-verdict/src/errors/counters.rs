@@ -17,9 +17,9 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     number: 15,
     name: "server-counters",
     title: "The server's statement counters against the client's",
-    rule: "Doubt if the server counts {0} % and {1} per second fewer statements (PostgreSQL: \
-           transactions, and a second's more, because sessions report late) than the client, or \
-           that many more than statements, failures and connections explain. Doubt if {3} \
+    rule: "Doubt if the server counts {0} % and {1} per second fewer statements than the client, \
+           or that many more than statements, failures and connections explain. PostgreSQL counts \
+           transactions, up to a second late, so a second's worth more is allowed. Doubt if {3} \
            sessions of other clients or of autovacuum were active on average, or other clients \
            made {4} connections. Needs {2} s and 3 samples of the session list.",
     thresholds: &[
