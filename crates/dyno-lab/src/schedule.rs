@@ -115,7 +115,7 @@ impl<'a> Schedule<'a> {
         };
         let own = &self.trials.trials[trial];
         self.before = (outcome == Outcome::Done).then_some(own.cell);
-        // The other side of a duet is not in the list: one entry stands for both.
+        // Of a duet, only one side goes back into the list; it represents both.
         if outcome == Outcome::Failed && self.repeated.insert(trial) {
             self.tried.insert(popped);
             // The list is reversed: the end of the block is before its other trials.
@@ -133,7 +133,7 @@ impl<'a> Schedule<'a> {
 struct Current {
     /// The trial; of a duet, side A.
     trial: usize,
-    /// The side that the list had first.
+    /// The trial that was taken from the list; of a duet, either side.
     popped: usize,
 }
 

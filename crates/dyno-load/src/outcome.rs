@@ -21,7 +21,7 @@ use crate::statements::{ShapeFigures, StatementFacts};
 pub struct RunOutcome {
     /// Everything that was measured: the events that began after the warm-up and ended within the
     /// grace period. In an open loop limited by events, those that were due after the warm-up.
-    /// Counters also include what events that began in the warm-up do in tries that begin later.
+    /// Counters also include events that began in the warm-up, from their first retry after it.
     /// Complete, even if the observer got some of them late.
     pub totals: Interval,
     /// The part of `totals` that came after the deadline or the early end. Rates are computed from

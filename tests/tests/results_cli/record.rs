@@ -358,7 +358,7 @@ fn a_phase_whose_end_raises_an_error_is_in_the_json() {
     assert_eq!(runs[0]["phase"]["name"], "one");
 }
 
-/// An event that began in the warm-up and never ends is not measured, but what it does is.
+/// An event that began in the warm-up and never ends is not counted, but its errors are.
 #[test]
 fn errors_of_an_event_that_is_repeated_since_the_warm_up_are_counted() {
     let lab = Lab::new();

@@ -4,11 +4,11 @@
 /// Lengths of slices to choose from, in milliseconds. Up to 250, a whole number of blocks makes a
 /// second, so that each interval of a run has the same share of slices.
 const LENGTHS_MS: [f64; 7] = [25.0, 50.0, 125.0, 250.0, 500.0, 1_000.0, 2_500.0];
-/// Slices of events that take less than a few milliseconds are usually not longer.
+/// Slices are rarely longer than this if events take at most a few milliseconds.
 const USUAL_MS_MAX: f64 = 125.0;
 /// A slice is at least this many times as long as its cut.
 const CUTS: f64 = 10.0;
-/// The same if the duet is too short for such slices.
+/// At least this many times, if the duet is too short for such slices.
 const CUTS_MIN: f64 = 3.0;
 /// A slice has at least this many events on each side.
 const EVENTS: f64 = 20.0;
@@ -117,8 +117,9 @@ pub fn choose(pilots: &[Pilot; 2], switch_ms: f64, longest_ms: f64) -> Result<Ch
     })
 }
 
-/// How long a switch disturbs events. A disturbance from outside reaches single parts of the pilot,
-/// and a switch most of them, so their median counts if it is shorter than in all parts together.
+/// How long a switch disturbs events. A disturbance from outside affects only a few parts of the
+/// pilot, but a switch affects most of them. So the median of the parts counts if it is shorter
+/// than the time from all parts together.
 fn disturbed_ms(pilot: &Pilot) -> f64 {
     let each = pilot.profiles.iter().map(std::slice::from_ref);
     let each: Vec<f64> = each.map(|own| unsettled_ms(own, pilot.slice_ms)).collect();
@@ -145,7 +146,7 @@ fn unsettled_ms(profiles: &[Vec<u64>], slice_ms: f64) -> f64 {
         windows.map(move |ends| (mean_of(ends) - usual).powi(2))
     });
     let squares: Vec<f64> = squares.collect();
-    // Of the sum over all parts of the pilot, which vary independently.
+    // The variance of the sum over all parts of the pilot, which vary independently.
     let variance = dyno_stats::mean(&squares).unwrap_or(0.0) * profiles.len() as f64;
     let settled = (SETTLED * usual_sum).max(DEVIATIONS * variance.sqrt());
     let sums: Vec<u64> = early

@@ -50,8 +50,8 @@ pub struct DuetMeasurement {
     pub is_one_server: bool,
     /// Whether the sides took turns.
     pub takes_turns: bool,
-    /// The percentile of the latencies that the answer is about; `None` for the rate, which an open
-    /// loop sets.
+    /// The percentile of the latencies that the answer is about, in an open loop, which sets the
+    /// rate. `None` if the answer is about the rate.
     pub subject: Option<f64>,
 }
 
@@ -79,7 +79,7 @@ impl DuetMeasurement {
             }
             None => rate,
         };
-        // The subject was chosen before; the others are looked at because they are there.
+        // The subject was chosen in advance, so only the others need a correction.
         correct(&mut others);
         std::iter::once(subject).chain(others).collect()
     }

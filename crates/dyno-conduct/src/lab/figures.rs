@@ -141,7 +141,7 @@ pub fn done(
             let summary = recorded(&record, &results.path().display().to_string());
             let figures = match duet_of(&record.facts) {
                 None => of(&record, &summary),
-                // Its result was not stored, so its figures are those of half the time.
+                // The duet's result was not stored, and the run's own figures include waiting.
                 Some(None) => Figures::new(),
                 Some(Some((duet, side))) => {
                     verdict = Some(duet.verdict);
@@ -171,7 +171,7 @@ pub fn done(
     Ok(all)
 }
 
-/// Whether a run is a side of a duet: its result, if it was stored, and the side as an index.
+/// The duet's result, if it was stored, and the side as an index; `None` if the run is no side.
 fn duet_of(facts: &[Fact]) -> Option<Option<(DuetSummary, usize)>> {
     let fact = |name: &str| facts.iter().find(|fact| fact.name == name);
     let side = usize::from(fact(names::DUET_SIDE)?.value == "B");

@@ -20,7 +20,7 @@ pub struct Pace {
     planned_s: f64,
 }
 
-/// Both trials of a duet take the same time.
+/// How many trials run during the same time: two in a duet.
 fn trials_at_once(lab: &Lab) -> usize {
     lab.experiment.duet().map_or(1, |_| 2)
 }

@@ -42,7 +42,7 @@ pub(super) fn begins_report(bare: &str) -> bool {
     value.is_some_and(|value| whole && number::leading(value).is_some())
 }
 
-/// Whether a line has a query mode that pgbench does not print in full.
+/// Whether a line has a query mode that is cut off or unknown.
 pub(super) fn is_torn_mode(bare: &str) -> bool {
     let mode = bare.split_once(':');
     let mode = mode.filter(|(label, _)| label.trim() == "query mode");

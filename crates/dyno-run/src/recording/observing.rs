@@ -72,8 +72,8 @@ pub(super) fn forward(
         })
 }
 
-/// Gives a setting that a duet switches the value of this side. Returns whether an observation is
-/// not such a switch.
+/// Replaces the value of a setting that the duet switches with this side's value. Returns whether
+/// to keep the observation: not if it is such a switch.
 fn is_of_side(observation: &mut Observation, switched: &[(String, String)]) -> bool {
     let own = |name: &str| {
         let mut all = switched.iter();
