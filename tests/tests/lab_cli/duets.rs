@@ -32,7 +32,7 @@ fn servers_of_both_levels_run_at_the_same_time() {
     assert_eq!(effect["interval"], "from within single trials");
     let number = |name: &str| effect[name].as_f64().unwrap();
     assert!(number("low") > 1.0, "{effect}");
-    // The figures of the sides are those of their own slices.
+    // The figures of a side are those of the slices in which it worked.
     let rate = |trial: usize| {
         let figures = &report["trials"][trial]["figures"][""];
         figures["rate"].as_f64().unwrap()

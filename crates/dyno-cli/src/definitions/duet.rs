@@ -26,7 +26,7 @@ pub(crate) const OF_DUETS: &[Opt] = &[
         DUET,
         "equivalent",
         Some("SHARE"),
-        "Test whether the rates are the same within this margin, e.g. 2%",
+        "Test whether the sides are the same within this margin, e.g. 2%",
     ),
     opt(
         DUET,

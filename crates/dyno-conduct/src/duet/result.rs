@@ -168,10 +168,12 @@ pub(super) fn store(summary: &DuetSummary) -> Result<()> {
         return Ok(());
     };
     let answer = serde_json::to_string(summary).context("cannot write the result as JSON")?;
-    let fact = Fact::new(names::DUET_ANSWER, answer, "dyno duet");
+    let verdict = summary.verdict.word().to_owned();
+    let facts = [(names::DUET_ANSWER, answer), (names::DUET_VERDICT, verdict)]
+        .map(|(name, value)| Fact::new(name, value, "dyno duet"));
     for run in runs {
         let mut results = Results::open(Path::new(&run.file))?;
-        results.add_facts(&[run.id], std::slice::from_ref(&fact))?;
+        results.add_facts(&[run.id], &facts)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use dyno_results::{ExperimentHead, Results, StoredExperiment, TrialRow, TrialSta
 use dyno_server::{Home, Kind};
 
 use super::server::{is_of_host, kind_key};
-use super::{Caller, checks, figures, line, slips};
+use super::{Caller, checks, duets, figures, line, slips};
 
 /// An experiment with everything it needs.
 pub struct Lab {
@@ -156,7 +156,11 @@ impl Lab {
         let planned = self.planned.iter();
         let identities: Vec<String> = planned.map(|one| one.identity.to_string()).collect();
         let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-        Ok(results.trial_states(&identities)?)
+        let mut states = results.trial_states(&identities)?;
+        if self.experiment.duet().is_some() {
+            duets::judge(&mut states, results)?;
+        }
+        Ok(states)
     }
 
     /// The progress of each planned trial.

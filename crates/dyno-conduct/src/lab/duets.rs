@@ -1,13 +1,16 @@
 //! Trials that run in pairs, as the sides of duets.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use dyno_core::catalogue::names;
 use dyno_core::duet::{DuetMode, DuetSummary};
+use dyno_core::finding::Verdict;
 use dyno_core::units::{human_size, parse_size};
 use dyno_lab::file::Applies;
 use dyno_lab::{Cell, Change, Effective, Experiment};
-use dyno_results::Step;
+use dyno_results::{Results, Step, TrialState, Tried};
 use dyno_server::Settings;
 
 use super::conduct::Running;
@@ -37,8 +40,8 @@ impl<'a, C: Caller> Running<'a, C> {
         let lab = self.lab;
         let cells = sides.map(|trial| lab.cell(trial));
         let identities = sides.map(|trial| lab.planned[trial].identity.to_string());
-        let has_one = lab.experiment.has_one_server();
-        let a = match has_one {
+        let (has_one, switches) = (lab.experiment.has_one_server(), switches(&lab.experiment));
+        let a = match switches {
             // The duet itself changes these settings at each switch.
             true => self.site.make_ready(&without_online(cells[0]), change)?,
             false => self.site.make_ready(cells[0], change)?,
@@ -61,7 +64,7 @@ impl<'a, C: Caller> Running<'a, C> {
             // Never reached: the duet lasts as long as both trials would.
             precision: 0.0,
             margin: None,
-            settings: match has_one {
+            settings: match switches {
                 true => [online(cells[0])?, online(cells[1])?],
                 false => Default::default(),
             },
@@ -132,11 +135,32 @@ impl<'a, C: Caller> Running<'a, C> {
     }
 }
 
+/// Gives the trials of duets the verdicts of their duets.
+pub(super) fn judge(states: &mut BTreeMap<String, TrialState>, results: &Results) -> Result<()> {
+    for of_duet in [Verdict::Valid, Verdict::Doubtful, Verdict::Refused] {
+        let ids = results.with_fact(names::DUET_VERDICT, of_duet.word())?;
+        for state in states.values_mut() {
+            if let Tried::Done { runs, verdict } = &mut state.tried
+                && runs.iter().any(|run| ids.binary_search(run).is_ok())
+            {
+                *verdict = Some(of_duet);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Both trials of a duet, in words.
 pub(super) fn label(lab: &Lab, sides: [usize; 2]) -> String {
     let cells = sides.map(|trial| lab.cell(trial));
     let [_, b] = labels(&lab.experiment, cells);
     format!("{} against {b}", lab.planned[sides[0]].label)
+}
+
+/// Whether a duet changes settings of one server at each switch.
+fn switches(experiment: &Experiment) -> bool {
+    let factor = experiment.duet();
+    factor.is_some_and(|factor| factor.applies == Applies::Online)
 }
 
 /// What differs between the sides.
@@ -189,20 +213,17 @@ pub(super) fn unsupported(experiment: &Experiment) -> Vec<String> {
 /// Why these two trials cannot run as a duet.
 fn not_together([a, b]: [&Effective; 2], experiment: &Experiment) -> Option<String> {
     let has_one = experiment.has_one_server();
-    let is_online = experiment
-        .duet()
-        .is_some_and(|factor| factor.applies == Applies::Online);
     if !a.commands.is_empty() || !b.commands.is_empty() {
         return Some("`commands` need single trials".to_owned());
     }
-    if is_online && a.load.rate.is_some() {
+    if switches(experiment) && a.load.rate.is_some() {
         return Some(
             "with `rate` both sides work at the same time, but a server has one value of a \
              setting at a time"
                 .to_owned(),
         );
     }
-    if has_one && (a.sql != b.sql || a.server.url.is_some() && !a.sql.is_empty()) {
+    if switches(experiment) && (a.sql != b.sql || a.server.url.is_some() && !a.sql.is_empty()) {
         return Some(
             "statements (`sql`) are not repeated at each switch; use `setting` or `set`".to_owned(),
         );

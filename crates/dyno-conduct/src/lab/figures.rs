@@ -135,7 +135,6 @@ pub fn done(
         };
         let mut records = Vec::new();
         let mut steps = BTreeMap::new();
-        let mut verdict = *verdict;
         for id in runs {
             let mut record = results.load(*id, &Scope::whole())?;
             let summary = recorded(&record, &results.path().display().to_string());
@@ -143,10 +142,7 @@ pub fn done(
                 None => of(&record, &summary),
                 // The duet's result was not stored, and the run's own figures include waiting.
                 Some(None) => Figures::new(),
-                Some(Some((duet, side))) => {
-                    verdict = Some(duet.verdict);
-                    of_duet(&duet, side)
-                }
+                Some(Some((duet, side))) => of_duet(&duet, side),
             };
             let step = record.head.phase.as_ref().map(|phase| phase.name.clone());
             steps.insert(step.unwrap_or_default(), figures);
@@ -161,7 +157,7 @@ pub fn done(
             measured: Measured {
                 levels: row.levels.clone(),
                 block: row.block,
-                verdict,
+                verdict: *verdict,
                 runs: runs.clone(),
                 steps,
             },

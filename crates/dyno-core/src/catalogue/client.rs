@@ -107,6 +107,7 @@ define! {
         DUET_SLICE_MS = "duet.slice_ms": "length of a slice";
         DUET_CUT_MS = "duet.cut_ms": "time after a switch that is not counted";
         DUET_ANSWER = "duet.answer": "the result, as JSON";
+        DUET_VERDICT = "duet.verdict": "the duet's verdict: `valid`, `doubtful` or `refused`";
     }
     one Fact "" from "--claim" {
         RUN_CLAIM = "run.claim": "what you claim about the cache";
