@@ -41,7 +41,7 @@ def sequence(a, b, seconds):
     for url in (a, b):
         done = dyno("run", *OPTIONS, "--target", url, "-t", f"{seconds / 2}s", "--json")
         runs.append(str(done["recorded"]["id"]))
-    metrics = dyno("compare", *runs, "--json")["metrics"]
+    metrics = dyno("compare", *runs, "--json")[0]["metrics"]
     rate = next(metric for metric in metrics if metric["name"] == "events")
     return rate["ratio"], half_width(rate["low"], rate["high"])
 
