@@ -3,7 +3,7 @@
 use anyhow::Result;
 use dyno_results::{Results, Tried};
 
-use super::{Lab, site};
+use super::{Lab, duets, site};
 
 /// An experiment that is running now, and its process. Concurrent trials would disturb each other,
 /// and might be the same.
@@ -23,8 +23,8 @@ pub fn running(results: &Results) -> Result<Option<(String, i64)>> {
 
 /// A trial that was cut off because its process was killed.
 pub struct Killed<'a> {
-    /// The trial.
-    pub label: &'a str,
+    /// The trial, or both trials of a duet.
+    pub label: String,
     /// The statements that undo its changes on a running server; the next trial runs them first.
     pub undo: Vec<String>,
     /// Without such statements: the settings that it may have left on a running server, and how to
@@ -38,10 +38,16 @@ pub struct Killed<'a> {
 /// The results file, or the file with the statements next to it, cannot be read.
 pub fn killed<'a>(lab: &'a Lab, results: &Results) -> Result<Vec<Killed<'a>>> {
     let states = lab.states(results)?;
+    let is_cut_off = |number: usize| {
+        let state = states.get(&lab.planned[number].identity.to_string());
+        state.is_some_and(|state| state.tried == Tried::Begun)
+    };
     let mut all = Vec::new();
     for (number, planned) in lab.planned.iter().enumerate() {
-        let state = states.get(&planned.identity.to_string());
-        if !state.is_some_and(|state| state.tried == Tried::Begun) {
+        let sides = lab.experiment.sides(&lab.trials, number);
+        // One side of a duet stands for both.
+        let is_second = sides.is_some_and(|[a, _]| a != number && is_cut_off(a));
+        if !is_cut_off(number) || is_second {
             continue;
         }
         let effective = &lab.cell(number).effective;
@@ -53,7 +59,7 @@ pub fn killed<'a>(lab: &'a Lab, results: &Results) -> Result<Vec<Killed<'a>>> {
         let is_left = effective.server.url.is_some() && changes && undo.is_empty();
         let changed = effective.online.keys().chain(&effective.undo);
         all.push(Killed {
-            label: &planned.label,
+            label: sides.map_or_else(|| planned.label.clone(), |sides| duets::label(lab, sides)),
             undo,
             changed: changed.map(String::as_str).filter(|_| is_left).collect(),
         });

@@ -146,7 +146,7 @@ mod tests {
         let killed = |undo: &[&str], changed: Vec<&'static str>| {
             let undo = undo.iter().map(|sql| (*sql).to_owned()).collect();
             cut_off(&Killed {
-                label: "pad=201",
+                label: "pad=201".to_owned(),
                 undo,
                 changed,
             })
