@@ -13,7 +13,7 @@ fn servers_of_both_levels_run_at_the_same_time() {
         "experiment = 1\nquestion = 'What does a durable commit cost?'\n\
          [server]\nkind = 'postgresql'\n\
          [data]\nworkload = 'oltp_update_non_index'\noptions = { tables = 1, table_size = 500 }\n\
-         [load]\nworkload = 'oltp_update_non_index'\nsessions = 2\nwarmup = '0.5s'\ntime = '12s'\n\
+         [load]\nworkload = 'oltp_update_non_index'\nsessions = 2\nwarmup = '0.5s'\ntime = '22s'\n\
          [[factor]]\nname = 'sync'\napplies = 'start'\nsetting = 'synchronous_commit'\n\
          levels = ['on', 'off']\n[design]\nduet = 'sync'\n",
     );
