@@ -30,7 +30,7 @@ pub use dyno_core::reported::Better;
 pub use equivalence::{Amount, EquivalenceTest, Needs};
 pub use moved::DURING_RUN;
 pub use refusal::CompareError;
-pub use settled::leave_out_moved;
+pub use settled::{leave_out_moved, waited};
 
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]

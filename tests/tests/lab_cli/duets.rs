@@ -1,5 +1,6 @@
 //! Experiments whose trials run as duets.
 
+use dyno_core::units::human_number;
 use serde_json::Value;
 
 use super::common::{Lab, has, runs_by_trial, write};
@@ -39,6 +40,22 @@ fn servers_of_both_levels_run_at_the_same_time() {
     };
     let ratio = rate(1) / rate(0);
     assert!((ratio / number("ratio") - 1.0).abs() < 1e-9, "{report:#}");
+    // The same in the table and the status, and only the runs include the time that they waited.
+    let shown = human_number(rate(0), 0);
+    has(
+        &lab.dyno("lab report sync.toml").success(),
+        &[&format!("on {shown} "), "its rate is about half"],
+    );
+    has(
+        &lab.dyno("lab status sync.toml").success(),
+        &[&format!("on done {shown}/s, p99 ")],
+    );
+    for line in ["table --rows sync", "compare 1 2"] {
+        has(
+            &lab.dyno(line).success(),
+            &["waited while the other side worked"],
+        );
+    }
     // A run says which part of the time it had.
     let shown = lab.dyno("show 1").success();
     has(

@@ -11,7 +11,7 @@ use dyno_report::junit::{Suite, of_comparison};
 use dyno_report::terminal::comparison;
 use dyno_report::{equivalence_words, markdown};
 use dyno_results::Scope;
-use dyno_verdict::{CompareOptions, Comparison, EquivalenceTest, compare, leave_out_moved};
+use dyno_verdict::{CompareOptions, Comparison, EquivalenceTest, compare, leave_out_moved, waited};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -55,6 +55,9 @@ fn compared(parsed: &Parsed) -> Result<u8> {
     for moved in all.iter_mut().flat_map(leave_out_moved) {
         console::note(&format!("left out: {moved}"));
     }
+    all.iter()
+        .filter_map(|runs| waited(runs))
+        .for_each(|why| console::note(&why));
     let [base, sides @ ..] = all.as_slice() else {
         return Err(usage("dyno compare needs a BASE and at least one NEW run"));
     };

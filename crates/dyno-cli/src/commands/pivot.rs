@@ -14,7 +14,9 @@ use dyno_report::export::csv::table as csv_table;
 use dyno_report::terminal::pivot as shown;
 use dyno_report::{Pivot, equivalence_words, markdown};
 use dyno_results::{Filter, Results, RunLine, Scope};
-use dyno_verdict::{Base, Cell, CompareOptions, Group, Layout, leave_out_moved, pivot, pooled};
+use dyno_verdict::{
+    Base, Cell, CompareOptions, Group, Layout, leave_out_moved, pivot, pooled, waited,
+};
 use serde_json::{Value, json};
 
 use super::runs::{level, no_factor, selected, unknown};
@@ -313,6 +315,9 @@ fn records(
         }
         for moved in leave_out_moved(&mut cell) {
             console::note(&format!("left out: {moved}"));
+        }
+        if let Some(why) = waited(&cell) {
+            console::note(&why);
         }
         if !cell.is_empty() {
             records.push((*place, cell));

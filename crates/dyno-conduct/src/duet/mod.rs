@@ -5,7 +5,7 @@ mod clocks;
 mod pilot;
 mod result;
 mod settings;
-mod side;
+pub(crate) mod side;
 mod slices;
 
 use std::sync::Arc;

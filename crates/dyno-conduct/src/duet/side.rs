@@ -16,7 +16,7 @@ use crate::stage::Stage;
 use crate::usage;
 
 /// Rejects a command that cannot be a side.
-pub(super) fn refuse(command: &Command, mode: DuetMode) -> Result<()> {
+pub(crate) fn refuse(command: &Command, mode: DuetMode) -> Result<()> {
     let plan = &command.plan;
     let workload = &plan.workload;
     let drive = &plan.drive;

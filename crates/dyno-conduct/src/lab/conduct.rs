@@ -156,6 +156,14 @@ pub(super) struct Running<'a, C> {
     unseen: BTreeSet<String>,
 }
 
+/// A trial, or both trials of a duet, in words.
+fn label_of(lab: &Lab, next: &Next) -> String {
+    match next.sides {
+        Some(sides) => duets::label(lab, sides),
+        None => lab.planned[next.trial].label.clone(),
+    }
+}
+
 /// What was measured.
 enum Measured {
     /// The runs of a trial.
@@ -188,7 +196,7 @@ impl<C: Caller> Running<'_, C> {
                     failures += 1;
                     self.site.down();
                     self.other.iter_mut().for_each(Site::down);
-                    let label = &lab.planned[next.trial].label;
+                    let label = &label_of(lab, &next);
                     self.caller.event(LabEvent::Failed { label, why: &why });
                     schedule.ended(Outcome::Failed);
                     if failures >= failures_max {
@@ -221,10 +229,7 @@ impl<C: Caller> Running<'_, C> {
     /// Runs one trial, or both trials of a duet, and records how that ended.
     fn attempt(&mut self, next: &Next) -> Result<AttemptEnd> {
         let lab = self.lab;
-        let label = &match next.sides {
-            Some(sides) => duets::label(lab, sides),
-            None => lab.planned[next.trial].label.clone(),
-        };
+        let label = &label_of(lab, next);
         let begun = Clock.now();
         self.caller.event(LabEvent::Preparing {
             label,

@@ -156,11 +156,7 @@ impl Lab {
         let planned = self.planned.iter();
         let identities: Vec<String> = planned.map(|one| one.identity.to_string()).collect();
         let identities: Vec<&str> = identities.iter().map(String::as_str).collect();
-        let mut states = results.trial_states(&identities)?;
-        if self.experiment.duet().is_some() {
-            duets::judge(&mut states, results)?;
-        }
-        Ok(states)
+        Ok(results.trial_states(&identities)?)
     }
 
     /// The progress of each planned trial.
@@ -324,7 +320,11 @@ impl Lab {
             (&effective.data.workload, prepare),
         ] {
             if let (Some(name), Some(line)) = (name, line) {
-                let plan = caller.plan(line)?.0.plan;
+                let command = caller.plan(line)?.0;
+                if self.experiment.duet().is_some() && command.name == "run" {
+                    duets::refuse(&command)?;
+                }
+                let plan = command.plan;
                 let mut hash = plan.script_sha256;
                 for (file, own) in &plan.modules {
                     hash += &format!(" {file} {own}");

@@ -1,16 +1,13 @@
 //! Trials that run in pairs, as the sides of duets.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use dyno_core::catalogue::names;
 use dyno_core::duet::{DuetMode, DuetSummary};
-use dyno_core::finding::Verdict;
 use dyno_core::units::{human_size, parse_size};
 use dyno_lab::file::Applies;
 use dyno_lab::{Cell, Change, Effective, Experiment};
-use dyno_results::{Results, Step, TrialState, Tried};
+use dyno_results::Step;
 use dyno_server::Settings;
 
 use super::conduct::Running;
@@ -18,7 +15,7 @@ use super::server::settings;
 use super::site::Site;
 use super::{Caller, Lab, LabEvent, line};
 use crate::Command;
-use crate::duet::DuetRequest;
+use crate::duet::{DuetRequest, side};
 
 /// The settings with which servers reserve most of their memory.
 const BUFFERS: [&str; 5] = [
@@ -53,13 +50,9 @@ impl<'a, C: Caller> Running<'a, C> {
         self.report_unread();
         let [of_a, of_b] = identities;
         let planned = [self.side(cells[0], a, of_a)?, self.side(cells[1], b, of_b)?];
-        let is_open = planned[0].0.plan.drive.open_loop.is_some();
         let request = DuetRequest {
             labels: labels(&lab.experiment, cells),
-            mode: match is_open {
-                true => DuetMode::Simultaneous,
-                false => DuetMode::Alternating,
-            },
+            mode: mode(&planned[0].0),
             slice: None,
             // Never reached: the duet lasts as long as both trials would.
             precision: 0.0,
@@ -135,19 +128,20 @@ impl<'a, C: Caller> Running<'a, C> {
     }
 }
 
-/// Gives the trials of duets the verdicts of their duets.
-pub(super) fn judge(states: &mut BTreeMap<String, TrialState>, results: &Results) -> Result<()> {
-    for of_duet in [Verdict::Valid, Verdict::Doubtful, Verdict::Refused] {
-        let ids = results.with_fact(names::DUET_VERDICT, of_duet.word())?;
-        for state in states.values_mut() {
-            if let Tried::Done { runs, verdict } = &mut state.tried
-                && runs.iter().any(|run| ids.binary_search(run).is_ok())
-            {
-                *verdict = Some(of_duet);
-            }
-        }
+/// How the sides of this command share the time: arrivals of an open loop do not wait for a turn.
+fn mode(command: &Command) -> DuetMode {
+    match command.plan.drive.open_loop {
+        Some(_) => DuetMode::Simultaneous,
+        None => DuetMode::Alternating,
     }
-    Ok(())
+}
+
+/// Rejects a command that cannot be a side of a duet.
+///
+/// # Errors
+/// The reason.
+pub(super) fn refuse(command: &Command) -> Result<()> {
+    side::refuse(command, mode(command)).context("a trial cannot be a side of a duet")
 }
 
 /// Both trials of a duet, in words.
@@ -238,7 +232,7 @@ fn not_together([a, b]: [&Effective; 2], experiment: &Experiment) -> Option<Stri
             experiment.duet()?.applies.word()
         ));
     }
-    let need = buffers(a)? + buffers(b)?;
+    let need = buffers(a)?.saturating_add(buffers(b)?);
     let has = memory()?;
     (need > has).then(|| {
         format!(

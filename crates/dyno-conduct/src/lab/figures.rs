@@ -9,16 +9,13 @@ use dyno_core::catalogue::names;
 use dyno_core::duet::DuetSummary;
 use dyno_core::figures::NamedFigure;
 use dyno_core::finding::Cause;
-use dyno_core::record::{Fact, RunRecord};
+use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Figure, Figures, Measured, OfDuet};
 use dyno_results::{Captured, Results, Scope, Step, TrialRow, TrialState, Tried};
 
 use crate::search::promise;
-
-/// The two-sided 95 % quantile of the normal distribution.
-const NORMAL_95: f64 = 1.959_964;
 
 /// Other names of cost figures in files.
 pub const COSTS: [(&str, &str); 5] = [
@@ -116,6 +113,8 @@ pub struct Done {
     pub runs: Vec<RunRecord>,
     /// Data written during its load.
     pub captured: Option<Captured>,
+    /// The duet of which it is a side.
+    pub duet: Option<DuetSummary>,
 }
 
 /// The finished trials, in order.
@@ -135,14 +134,19 @@ pub fn done(
         };
         let mut records = Vec::new();
         let mut steps = BTreeMap::new();
+        let mut duet = None;
         for id in runs {
             let mut record = results.load(*id, &Scope::whole())?;
             let summary = recorded(&record, &results.path().display().to_string());
-            let figures = match duet_of(&record.facts) {
+            let figures = match side_of(results, *id)? {
                 None => of(&record, &summary),
                 // The duet's result was not stored, and the run's own figures include waiting.
-                Some(None) => Figures::new(),
-                Some(Some((duet, side))) => of_duet(&duet, side),
+                Some((_, None)) => Figures::new(),
+                Some((side, Some(found))) => {
+                    let figures = of_duet(&found, side);
+                    duet = Some(found);
+                    figures
+                }
             };
             let step = record.head.phase.as_ref().map(|phase| phase.name.clone());
             steps.insert(step.unwrap_or_default(), figures);
@@ -162,18 +166,32 @@ pub fn done(
                 steps,
             },
             runs: records,
+            duet,
         });
     }
     Ok(all)
 }
 
-/// The duet's result, if it was stored, and the side as an index; `None` if the run is no side.
-fn duet_of(facts: &[Fact]) -> Option<Option<(DuetSummary, usize)>> {
-    let fact = |name: &str| facts.iter().find(|fact| fact.name == name);
-    let side = usize::from(fact(names::DUET_SIDE)?.value == "B");
-    let answer = fact(names::DUET_ANSWER);
-    let duet = answer.and_then(|answer| serde_json::from_str(&answer.value).ok());
-    Some(duet.map(|duet| (duet, side)))
+/// If a run is a side of a duet: the side as an index, and the result if it was stored.
+fn side_of(results: &Results, run: i64) -> Result<Option<(usize, Option<DuetSummary>)>> {
+    let Some(side) = results.fact(run, names::DUET_SIDE)? else {
+        return Ok(None);
+    };
+    let answer = results.fact(run, names::DUET_ANSWER)?;
+    let duet = answer.and_then(|answer| serde_json::from_str(&answer).ok());
+    Ok(Some((usize::from(side == "B"), duet)))
+}
+
+/// The figures of a run that is a side of a duet; `None` for another run.
+///
+/// # Errors
+/// The results file cannot be read.
+pub fn of_side(results: &Results, run: i64) -> Result<Option<Figures>> {
+    let side = side_of(results, run)?;
+    let figures = |(side, duet): (usize, Option<DuetSummary>)| {
+        duet.map_or_else(Figures::new, |duet| of_duet(&duet, side))
+    };
+    Ok(side.map(figures))
 }
 
 /// The figures of a side of a duet: those of the slices in which it worked. Others, such as what
@@ -193,12 +211,11 @@ fn of_duet(duet: &DuetSummary, side: usize) -> Figures {
             continue;
         };
         let bounds = own.low.zip(own.high);
-        let error = bounds.map(|(low, high)| (high / low).ln() / 2.0 / NORMAL_95);
         let figure = Figure {
             value,
             error: None,
             includes: None,
-            duet: error.map(|error| OfDuet { run, error }),
+            duet: bounds.map(|(low, high)| OfDuet::within(run, low, high)),
         };
         let names: &[&str] = match own.name.as_str() {
             "client CPU per event" => &["client_cpu"],

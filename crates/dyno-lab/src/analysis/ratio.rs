@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use dyno_stats::intervals::mean_interval;
 use dyno_stats::{Bounds, Tested, inner_confidence, mean};
 
-use super::{Figure, Measured};
+use super::{Figure, Measured, OfDuet};
 
 /// The source of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,6 +254,14 @@ fn apart(new: Figure, bases: &[Figure]) -> Option<f64> {
     Some(new.error? * new.error? + squares / (errors.len() * errors.len()) as f64)
 }
 
+impl OfDuet {
+    /// From the 95 % interval of the ratio.
+    pub fn within(run: i64, low: f64, high: f64) -> Self {
+        let error = (high / low).ln() / 2.0 / normal_quantile(CONFIDENCE);
+        Self { run, error }
+    }
+}
+
 /// The two-sided normal quantile of this confidence; a coarse table is enough, because the errors
 /// are from within one run.
 fn normal_quantile(confidence: f64) -> f64 {
@@ -324,7 +332,7 @@ mod tests {
                 value,
                 error: None,
                 includes: None,
-                duet: Some(crate::OfDuet {
+                duet: Some(OfDuet {
                     run: of,
                     error: 0.01,
                 }),

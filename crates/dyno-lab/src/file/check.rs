@@ -366,6 +366,7 @@ fn not_in_duets(experiment: &Experiment) -> impl Iterator<Item = &'static str> {
         ("`rerun_best`", design.rerun_best),
         ("`search`", experiment.search.is_some()),
         ("`[agents]`", experiment.agents.is_some()),
+        ("`cpu_profile`", experiment.observe.cpu_profile),
     ];
     keys.into_iter().filter(|(_, has)| *has).map(|(key, _)| key)
 }

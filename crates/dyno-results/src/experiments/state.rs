@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dyno_core::catalogue::names::DUET_VERDICT;
 use dyno_core::finding::Verdict;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -113,12 +114,15 @@ impl Results {
         identities: &[&str],
     ) -> Result<BTreeMap<String, TrialState>, ResultsError> {
         let read = || -> rusqlite::Result<BTreeMap<String, TrialState>> {
-            let mut runs = self.connection.prepare_cached(
-                "SELECT id, verdict, head ->> '$.phase.sequence', head ->> '$.phase.number',
+            // The findings about a side of a duet partly concern what both sides share.
+            let mut runs = self.connection.prepare_cached(&format!(
+                "SELECT id, coalesce((SELECT value FROM fact
+                         WHERE run_id = run.id AND name = '{DUET_VERDICT}'), verdict),
+                     head ->> '$.phase.sequence', head ->> '$.phase.number',
                      head ->> '$.phase.of'
                  FROM run
-                 WHERE trial = ?1 AND state = 'completed' AND events > 0 ORDER BY id",
-            )?;
+                 WHERE trial = ?1 AND state = 'completed' AND events > 0 ORDER BY id"
+            ))?;
             let mut attempts = self.connection.prepare_cached(
                 "SELECT state, why, begun_unix_s, ended_unix_s, done_before FROM attempt
                  WHERE trial = ?1 ORDER BY id",

@@ -234,3 +234,28 @@ fn a_completed_run_of_a_failed_trial_does_not_count() {
         matches!(tried(&results), Tried::Done { runs, .. } if runs == [again] && again != kept)
     );
 }
+
+#[test]
+fn a_side_of_a_duet_has_the_duets_verdict() {
+    use dyno_core::catalogue::names::DUET_VERDICT;
+    use dyno_core::finding::Verdict;
+    use dyno_core::record::Fact;
+    let folder = TempDir::new().unwrap();
+    let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+    results.keep_experiment(&head(), &[trial("a")]).unwrap();
+    let one = run(&results, "one", "a", None);
+    assert_eq!(results.fact(one, DUET_VERDICT).unwrap(), None);
+    let fact = Fact::new(DUET_VERDICT, "valid".to_owned(), "dyno duet");
+    results.add_facts(&[one], &[fact]).unwrap();
+    let state = results.trial_states(&["a"]).unwrap()["a"].tried.clone();
+    let verdict = Some(Verdict::Valid);
+    assert_eq!(
+        state,
+        Tried::Done {
+            runs: vec![one],
+            verdict
+        }
+    );
+    let kept = results.fact(one, DUET_VERDICT).unwrap();
+    assert_eq!(kept.as_deref(), Some("valid"));
+}

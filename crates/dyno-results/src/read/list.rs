@@ -7,7 +7,7 @@ use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{RunState, Source};
 use rusqlite::types::Value;
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde::de::DeserializeOwned;
 
 use crate::error::{Problem, ResultsError};
@@ -231,6 +231,21 @@ impl Results {
             ids.collect()
         };
         read().map_err(|error| self.at("look for a run in").sqlite(error))
+    }
+
+    /// The value of a fact about a run, if it has the fact.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn fact(&self, run: i64, name: &str) -> Result<Option<String>, ResultsError> {
+        let sql = "SELECT value FROM fact WHERE run_id = ?1 AND name = ?2";
+        let read = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement
+                .query_row((run, name), |row| row.get(0))
+                .optional()
+        };
+        read().map_err(|error| self.at("read a fact in").sqlite(error))
     }
 
     /// The run named by `last`, by its number, or by an unambiguous beginning of its name.

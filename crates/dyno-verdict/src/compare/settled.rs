@@ -1,5 +1,7 @@
 //! Runs that are no repetitions of the others, because the server changed while they ran.
 
+use dyno_core::catalogue::names;
+use dyno_core::duet::DuetMode;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::RunRecord;
 
@@ -27,6 +29,22 @@ pub fn leave_out_moved(runs: &mut Vec<RunRecord>) -> Vec<String> {
     let left_out = runs.iter().filter_map(why).collect();
     runs.retain(|run| moved(run).is_none());
     left_out
+}
+
+/// A warning if some of these runs waited while the other side of their duet worked.
+pub fn waited(runs: &[RunRecord]) -> Option<String> {
+    let takes_turns =
+        |run: &&RunRecord| run.fact(names::DUET_MODE) == Some(DuetMode::Alternating.name());
+    let waited: Vec<String> = runs.iter().filter(takes_turns).map(named).collect();
+    let (which, ids) = match waited.len() {
+        0 => return None,
+        1 => ("is a side of a duet: it", &waited[0]),
+        _ => ("are sides of duets: each", &waited.join(", ")),
+    };
+    Some(format!(
+        "{ids} {which} waited while the other side worked, so its rate is about half of that in \
+         its slices, which `dyno show` prints with the answer of the duet"
+    ))
 }
 
 fn moved(run: &RunRecord) -> Option<&Finding> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use dyno_conduct::lab::figures::{self, Done};
+use dyno_core::duet::DuetMode;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
@@ -94,13 +95,18 @@ pub(super) fn unseen(states: &BTreeMap<String, TrialState>) -> Vec<String> {
 /// The checks that made trials doubtful or refused, with the number of trials.
 pub(super) fn why(done: &[Done]) -> Option<String> {
     let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
+    let is_against = |outcome: Outcome| matches!(outcome, Outcome::Doubt | Outcome::Refuse);
     for one in done {
-        let findings = one.runs.iter().flat_map(|run| &run.findings);
-        let against = findings.filter(|finding| {
-            let counts = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
-            counts && finding.waived.is_none()
-        });
-        let names: BTreeSet<&str> = against.map(|finding| finding.check.as_str()).collect();
+        let of_runs = one.runs.iter().flat_map(|run| &run.findings);
+        let of_runs = of_runs.filter(|one| is_against(one.outcome) && one.waived.is_none());
+        let names: BTreeSet<&str> = match &one.duet {
+            None => of_runs.map(|finding| finding.check.as_str()).collect(),
+            Some(duet) => {
+                let findings = duet.findings.iter();
+                let against = findings.filter(|finding| is_against(finding.outcome));
+                against.map(|finding| finding.check.as_str()).collect()
+            }
+        };
         for name in names {
             *checks.entry(name).or_default() += 1;
         }
@@ -139,6 +145,19 @@ pub(super) fn shared(done: &[Done]) -> Option<String> {
         others(*first),
         runs.join(", ")
     ))
+}
+
+/// What the runs of duets do not show.
+pub(super) fn in_turns(done: &[Done]) -> Option<String> {
+    let takes_turns = |one: &Done| {
+        let duet = one.duet.as_ref();
+        duet.is_some_and(|duet| duet.mode == DuetMode::Alternating)
+    };
+    done.iter().any(takes_turns).then(|| {
+        "The trials are sides of duets: each run waited while the other side worked, so its rate \
+         is about half of that in the tables."
+            .to_owned()
+    })
 }
 
 /// The best cell, and the result of its repetition.
@@ -217,6 +236,7 @@ mod tests {
             },
             runs: Vec::new(),
             captured: None,
+            duet: None,
         };
         let clients = Some(Cause::OtherClients);
         let all = [done(3, None), done(4, clients), done(5, clients)];

@@ -18,7 +18,9 @@ use dyno_stats::Margin;
 use serde_json::{Value, json};
 
 use super::answer::{answer, effect};
-use super::notes::{as_it_is_now, as_it_ran, best_again, broken, control, shared, unseen, why};
+use super::notes::{
+    as_it_is_now, as_it_ran, best_again, broken, control, in_turns, shared, unseen, why,
+};
 use super::tables::{self, LabTable};
 use super::{file_name, plans, plots, status};
 use crate::commands::report::compared;
@@ -147,7 +149,7 @@ impl<'a> LabResult<'a> {
                 .collect(),
             margin,
             again: None,
-            notes: shared(&done).into_iter().collect(),
+            notes: shared(&done).into_iter().chain(in_turns(&done)).collect(),
             why: why(&done),
             answer,
             found: effects,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use dyno_conduct::lab::figures;
 use dyno_core::finding::Verdict;
 use dyno_core::text::number_of;
 use dyno_core::units::human_seconds;
@@ -28,6 +29,17 @@ pub(super) fn main(parsed: &Parsed, words: &[String]) -> Result<u8> {
     let mut rates = BTreeMap::new();
     for line in results.runs(&dyno_results::Filter::default())? {
         rates.insert(line.id, (line.events_per_s, line.p99_ms));
+    }
+    for state in states.values() {
+        let Tried::Done { runs, .. } = &state.tried else {
+            continue;
+        };
+        for run in runs {
+            if let Some(figures) = figures::of_side(&results, *run)? {
+                let value = |name: &str| figures.get(name).map(|figure| figure.value);
+                rates.insert(*run, (value("rate"), value("p99")));
+            }
+        }
     }
     let status = Status {
         stored: &stored,

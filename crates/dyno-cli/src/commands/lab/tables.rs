@@ -23,7 +23,7 @@ use dyno_report::sheet::Sheet;
 use dyno_stats::Margin;
 use dyno_verdict::{Base, CompareOptions, Group, Layout, pivot};
 
-use self::blocks::by_block;
+use self::blocks::{by_block, in_slices};
 use self::costs::costs;
 pub(super) use self::effects::effects;
 pub(super) use self::pivots::as_sheet;
@@ -261,6 +261,7 @@ fn try_cells(
     };
     let (mut cells, unit) = pivot(&groups, &metric, of, &CompareOptions::default())?;
     for cell in &mut cells {
+        in_slices(cell, done, figure);
         by_block(cell, &layout, base, (done, figure, margin));
     }
     let pooled = dyno_verdict::pooled(&groups);

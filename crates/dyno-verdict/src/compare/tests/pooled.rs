@@ -5,7 +5,7 @@ use dyno_core::record::RunRecord;
 use dyno_samples::{assert_has, values};
 
 use super::{CompareOptions, compared, run};
-use crate::compare::{leave_out_moved, poolable};
+use crate::compare::{leave_out_moved, poolable, waited};
 
 #[test]
 fn only_repetitions_are_pooled_as_in_comparisons() {
@@ -64,4 +64,29 @@ fn a_run_whose_server_changed_is_left_out_with_the_reason() {
     assert_eq!(alone.len(), 1);
     let mut checks = crate::checks().iter();
     assert!(checks.any(|check| check.name == CHECK));
+}
+
+#[test]
+fn runs_that_waited_for_the_other_side_of_a_duet_are_named() {
+    let with = |id: i64, mode: Option<&str>| {
+        let mut run = run(1000.0, id as u64);
+        run.id = id;
+        if let Some(mode) = mode {
+            dyno_samples::fact(&mut run, "duet.mode", mode);
+        }
+        run
+    };
+    let (alone, together) = (with(1, None), with(2, Some("simultaneous")));
+    assert_eq!(waited(&[alone.clone(), together]), None);
+    let a = with(3, Some("alternating"));
+    let said = waited(&[alone, a.clone()]).unwrap();
+    assert!(
+        said.starts_with("run 3 (run-1000-3) is a side of a duet: it waited"),
+        "{said}"
+    );
+    let both = waited(&[a, with(4, Some("alternating"))]).unwrap();
+    assert!(
+        both.contains(", run 4 (run-1000-4) are sides of duets: each waited"),
+        "{both}"
+    );
 }

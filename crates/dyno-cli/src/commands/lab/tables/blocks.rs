@@ -5,6 +5,7 @@ use dyno_lab::Measured;
 use dyno_stats::Margin;
 use dyno_verdict::{Cell, Layout};
 
+use super::mean;
 use crate::commands::lab::equivalence::equivalence;
 
 /// Replaces a cell's ratio with the blockwise one that claims and effects use.
@@ -43,4 +44,14 @@ pub(super) fn by_block(
     cell.equivalence = ratio
         .zip(margin)
         .and_then(|(ratio, margin)| equivalence(&ratio, margin));
+}
+
+/// Replaces the figure of a cell whose trials are sides of duets: their runs also waited for the
+/// other side.
+pub(super) fn in_slices(cell: &mut Cell, done: &[&Done], figure: &str) {
+    let is_of_cell = |one: &&&Done| one.measured.runs.iter().any(|run| cell.runs.contains(run));
+    let trials: Vec<&Done> = done.iter().filter(is_of_cell).copied().collect();
+    if trials.iter().any(|one| one.duet.is_some()) {
+        cell.value = mean(&trials, figure);
+    }
 }

@@ -51,6 +51,7 @@ mod tests {
             },
             runs: Vec::new(),
             captured: None,
+            duet: None,
         }
     }
 
