@@ -99,8 +99,8 @@ fn agents(view: &View) -> CheckResult {
         let found = found.map(|finding| text::sentence(&finding.evidence));
         found.collect::<Vec<_>>()
     };
-    let advice = "See docs/fleet.md for each finding. The output of an agent of local: or ssh: is \
-                  among the run's own messages (agent NAME said: …); an agent that joins prints to \
+    let advice = "See docs/fleet.md for each finding. The run's messages include the output of \
+                  agents at local: and ssh: (agent NAME said: …); an agent that joins prints to \
                   its terminal or journal.";
     let (refused, doubted) = (with(Outcome::Refuse), with(Outcome::Doubt));
     if !refused.is_empty() {
@@ -115,8 +115,8 @@ fn agents(view: &View) -> CheckResult {
     let bound = worst(&|agent| agent.clock.map(|clock| clock.bound_ms));
     let late = worst(&|agent| agent.late_ms);
     CheckResult::pass(format!(
-        "{}: their intervals are complete and add up to their totals and the run's; clocks are \
-         known to {} ms, and the last one started {} ms late.",
+        "{}: their intervals are complete and add up to their totals and the run's; clock \
+         offsets are known to within {} ms, and the last one started {} ms late.",
         text::number_of(agents.len(), "load generator"),
         bound.map_or_else(|| "an unknown number of".to_owned(), text::plain),
         late.map_or_else(|| "an unknown number of".to_owned(), text::plain),

@@ -327,10 +327,10 @@ impl Meter<'_> {
         self.cost(of.name, mean, of.unit_size, of.unit, &of.series.join(" + "))
     }
 
-    /// The kernel counts a page when it is changed, and for a file with large folios the whole
-    /// folio. So bytes that the disks did not get may never have been written. After a restore the
-    /// disks also write its remaining data from the page cache, and only the server's own counts
-    /// are right.
+    /// The kernel charges a page when it is changed, and for a file with large folios the whole
+    /// folio. So it may charge bytes that are never written. After a restore the disks also write
+    /// the restored data that is still in the page cache: then only the server's own counts are
+    /// right.
     fn written(&self) -> Cost {
         let cost = self.summed(&WRITTEN);
         let server = self.view.mean(names::SERVER_IO_WRITE_BYTES);

@@ -83,8 +83,8 @@ fn row_counts(view: &View) -> CheckResult {
     if counts.is_empty() {
         return CheckResult::not_checked(
             "The rows of the workload's tables were not counted: the tables belong to another \
-             workload, have more than a million rows, or are claimed to be cold, which counting \
-             would end; or there was no time.",
+             workload or have more than a million rows, counting would warm caches that are \
+             claimed to be cold, or there was no time.",
         );
     }
     let known = counts.iter().filter(|count| count.found.is_some()).count();

@@ -4,8 +4,9 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Finding, Outcome};
 use dyno_core::record::RunRecord;
 
-/// Checks that do not concern the ratio: of conditions that reach both sides alike because their
-/// slices alternate within milliseconds, and of counters that a server or host keeps for both.
+/// Checks that do not concern the ratio. Some look at conditions that affect both sides alike,
+/// because their slices alternate within milliseconds; others at counters that a server or host
+/// keeps for both.
 const SHARED: [&str; 21] = [
     "schedule-lag",
     "idle-sessions",
@@ -39,7 +40,7 @@ const OF_BOTH: [&str; 5] = [
     "moved-settings",
 ];
 
-/// Leaves doubts unchecked that the other side of a duet may be the cause of.
+/// Makes doubts "not checked" that the other side of a duet may have caused.
 pub(crate) fn apply(run: &RunRecord, findings: &mut [Finding]) {
     if run.fact(names::DUET_SIDE).is_none() {
         return;

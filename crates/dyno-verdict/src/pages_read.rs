@@ -86,8 +86,8 @@ mod tests {
 
     use super::*;
 
-    /// A table grows up to 16 s, as measured with a load that updates and inserts; from 20 s on, 40
-    /// pages a second are read.
+    /// Measured with a load that updates and inserts: the table grows until 16 s, and from 20 s on
+    /// 40 pages a second are read.
     fn growing(version: &str) -> RunRecord {
         let mut run = dyno_samples::closed(&noisy(30, 1000.0, 0.04, 1), Product::Postgres);
         run.series.retain(|one| !one.key.name.starts_with("db."));

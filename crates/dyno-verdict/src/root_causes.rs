@@ -393,8 +393,8 @@ fn stalled_at_first(view: &View) -> bool {
     })
 }
 
-/// Whether the run ended in a stall. If events take as long as the silence at the end, none ended
-/// because they are long.
+/// Whether the run ended in a stall. A silence shorter than a few median events may be a long
+/// event.
 fn stalled_at_the_end(view: &View) -> bool {
     const EVENTS: f64 = 3.0;
     const END_S: f64 = 1.0;

@@ -185,7 +185,7 @@ fn connection(view: &View) -> CheckResult {
     .with_some("prepared", prepared, "percent of the statements")
 }
 
-/// The share of the run's own statements in those of the server, from which the server's counters
+/// From this share of the run's own statements among the server's on, the server's counters
 /// describe the run.
 const OWN_MIN: f64 = 0.5;
 

@@ -87,7 +87,7 @@ fn good_runs_of_every_length_and_product_are_valid() {
             );
         }
     }
-    // 48 series, equal for all products: the number that chance may doubt.
+    // 48 different series, as all products have the same: two of them may be doubted by chance.
     wrong.sort();
     wrong.dedup();
     assert!(wrong.len() <= 2, "{}\n{wrong:#?}", wrong.len());

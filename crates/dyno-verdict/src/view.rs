@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A series with what its counter includes besides what its name says left out.
+    /// A series without what its counter includes beyond its name.
     pub(crate) fn series(&self, name: &str) -> Option<&Series> {
         let corrected = self.pages_read.as_ref();
         let corrected = corrected.filter(|series| series.key.name == name);

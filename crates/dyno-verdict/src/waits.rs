@@ -149,7 +149,7 @@ mod tests {
         let expected = "The server's cache of tables: 15 % of the sessions, including those of \
                     other clients, were opening tables on average.";
         assert_eq!(waits(&crowded), [expected]);
-        // More sessions than the run has are attributed to nobody.
+        // There are more sessions than the run has, so those of others are among them.
         let crowded = waits(&run(8.65));
         let expected = "75 % of the sessions, including those of other clients,";
         assert!(crowded[0].contains(expected), "{crowded:?}");

@@ -31,7 +31,7 @@ const SESSIONS_NAMES: [&str; 9] = [
     "concurrency",
 ];
 
-/// Names that always differ together with the second, more informative one.
+/// Names that differ whenever the second one does, which is more informative.
 const FOLLOWING: [(&str, &str); 6] = [
     (names::SERVER_BUILD_ID, names::SERVER_VERSION),
     (names::HOST_FILESYSTEM_TYPE, names::DATA_FILESYSTEM_TYPE),
@@ -115,7 +115,8 @@ pub(super) fn differences(
     found
 }
 
-/// Combines the number of sessions and the user's factor for it: logs name it by their folders.
+/// Merges the number of sessions with the user's factor for it, which logs have from the names of
+/// their folders.
 fn one_number_of_sessions(found: &mut Vec<Difference>) {
     let Some(at) = found
         .iter()

@@ -52,8 +52,8 @@ pub(super) fn ratio(base: &Estimate, new: &Estimate, basis: Basis, confidence: f
             let (of_new, of_base) = (Mean::of_series(of_new), Mean::of_series(of_base));
             of_means(of_new, of_base, shown, confidence)
         }
-        // Only the mean is tested for a change of the rate: a second test of the same question
-        // would only add one more to correct for.
+        // Only the mean is tested for a change of the rate: a test of the median too would be one
+        // more comparison to correct for.
         (Within::Median(of_base), Within::Median(of_new)) => Ratio {
             bounds: median_ratio_interval_correlated(of_new, of_base, confidence),
             p: None,

@@ -93,7 +93,7 @@ fn environments(comparison: &Comparison) -> CheckResult {
         false => "Declare intended differences with --factor, and make the rest the same.",
     };
     CheckResult::of(outcome, evidence, advice)
-        .with("differences on purpose", intended.len() as f64, "count")
+        .with("intended differences", intended.len() as f64, "count")
         .with("other differences", other.len() as f64, "count")
 }
 

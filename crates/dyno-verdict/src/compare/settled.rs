@@ -1,4 +1,4 @@
-//! Runs that are no repetitions of the others, because the server changed while they ran.
+//! Runs that are not repetitions of the others, because the server changed while they ran.
 
 use dyno_core::catalogue::names;
 use dyno_core::duet::DuetMode;

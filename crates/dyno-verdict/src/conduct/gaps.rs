@@ -9,7 +9,8 @@ use crate::view::View;
 /// Series in each sample of an observer on the server's host.
 const THERE: [&str; 2] = [names::SERVER_HOST_CPU_IDLE, names::SERVER_HOST_CPU_USER];
 
-/// The missing samples of this series, or of the observer on the server's host, if that lacks more.
+/// The missing samples of this series, or those of the observer on the server's host if it lacks
+/// more.
 pub(super) fn missing(view: &View, own: &Series) -> Option<Missing> {
     let of = |series: &Series| of_times(view, &within(view, &series.points));
     let own = of(own);

@@ -30,7 +30,7 @@ thresholds! {
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
-/// Samples needed to distinguish growth from a leap.
+/// Samples needed to distinguish growth from a jump.
 const SAMPLES_MIN: usize = 8;
 /// The last quarter has at least this share of the second half's growth.
 const STILL: f64 = 0.25;
@@ -131,7 +131,7 @@ fn data(view: &View) -> Result<Grown, String> {
     let outgrew = cache.is_some_and(|cache| first <= cache && last > cache);
     let much = grown >= DATA.value && last - first >= DATA_GIB.value * GIB;
     let out_of_cache = match outgrew {
-        true => " and out of the server's cache",
+        true => ", more than the server's cache",
         false => "",
     };
     let evidence = format!(

@@ -165,8 +165,8 @@ fn same_rows(view: &View, (all, different): (f64, f64)) -> Option<CheckResult> {
     let rows = rows? / (per_s * part);
     let each = totals.rows as f64 / statements as f64;
     let touched = crate::errors::untouched(view).is_none();
-    // Generated rows, such as those of `SELECT now()`, are not looked up. Nothing counts the rows
-    // of counts within the engine, full-text searches and sequences.
+    // Generated rows, such as those of `SELECT now()`, are not looked up. No counter includes the
+    // rows of a count inside InnoDB, of full-text searches and of sequences.
     let finds = (SEEN..=ROWS.value).contains(&rows);
     let lookups = finds && each <= ROWS.value;
     if !touched || !lookups {

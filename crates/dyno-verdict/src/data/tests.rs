@@ -68,7 +68,7 @@ fn caches_claimed_to_be_warm_have_no_trend() {
         context.claim = Some(Claim::Cold);
         missing(run, 0.0);
     });
-    // A few samples show no trend, but that nothing missed.
+    // A few samples cannot show a trend, but can show that nothing missed.
     for (misses, outcome) in [(0.0, Doubt), (9000.0, Pass)] {
         expect_with("cold-or-warm", outcome, |run, context| {
             context.claim = Some(Claim::Cold);

@@ -22,7 +22,7 @@ thresholds! {
 /// A script that connects makes at least one connection per this many events; fewer connections
 /// belong to others.
 const OWN_SHARE: f64 = 0.001;
-/// Looks at the session list needed to judge how busy others were; one less if all of them show
+/// Samples of the session list needed to judge how busy others were; one fewer if all of them show
 /// others at work.
 const LOOKS_MIN: usize = 3;
 
@@ -40,7 +40,7 @@ pub(super) fn at_work(view: &View, counted: &str) -> Option<CheckResult> {
         .or_else(|| hidden(view, counted))
 }
 
-/// Other sessions, of which the server does not say what they do.
+/// Other sessions whose activity the server does not show.
 fn hidden(view: &View, counted: &str) -> Option<CheckResult> {
     let why = view.run.not_observed(names::DB_OTHER_SESSIONS_ACTIVE)?;
     let most = view

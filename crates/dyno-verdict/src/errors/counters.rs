@@ -335,7 +335,7 @@ fn unexplained(view: &View, counted: &Counted, evidence: String, connects: bool)
         );
     }
     if view.postgres() && connects {
-        // In an older record. Each statement prepared by a connection is a transaction.
+        // The record of an older version. Each statement prepared by a connection is a transaction.
         return CheckResult::not_checked(format!(
             "{evidence} There was no other session. Statements that new connections prepare also \
              count as transactions, and their number is not known.",

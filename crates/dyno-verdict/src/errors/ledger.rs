@@ -72,15 +72,15 @@ fn consistency(view: &View) -> CheckResult {
         .count();
     let sums: Vec<String> = ledger.iter().map(agreement).collect();
     let mut evidence = format!(
-        "{} of {} in the database changed by what the server acknowledged: {}.",
+        "{} of {} in the database changed as the server acknowledged: {}.",
         ledger.len(),
         text::number_of(ledger.len(), "sum"),
         text::few(&sums, NAMED_MAX)
     );
     if unknown > 0 {
         evidence += &format!(
-            " In {unknown} of them only within bounds: for some work it is not known whether it \
-             was committed."
+            " For {unknown} of them only bounds are known, because some work may or may not have \
+             been committed."
         );
     }
     CheckResult::pass(evidence).with("sums compared", ledger.len() as f64, "count")

@@ -15,7 +15,7 @@ const BUSY_SNAPSHOT: i32 = 517;
 pub(super) const ADVICE: &str = "Find who held the lock for longer than busy_timeout: another \
                                  process with the file open (lsof, fuser), such as a backup or a \
                                  shell with a transaction, or one of the run's own long \
-                                 transactions. Otherwise use fewer sessions that write, or raise \
+                                 transactions. Or use fewer sessions that write, or raise \
                                  busy_timeout in the URL.";
 
 /// The cause if most errors are those of a file that stayed locked.

@@ -8,8 +8,9 @@ use dyno_core::catalogue::names;
 use crate::text;
 use crate::view::View;
 
-pub(super) const ADVICE: &str = "Look at what the statements ask: literals, functions and \
-                                 variables measure the connection and the parser, not the tables.";
+pub(super) const ADVICE: &str = "Look at the statements: those with only literals, functions \
+                                 and variables measure the connection and the parser, not the \
+                                 tables.";
 
 /// MySQL's and MariaDB's counters of index and table accesses: at least one for each statement that
 /// reads rows, by a key or all of them. Cached answers are checked separately.
@@ -91,7 +92,7 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
     let share = (reads - looks) / (reads + writes).max(f64::MIN_POSITIVE) * 100.0;
     (share >= percent).then(|| {
         format!(
-            "{} % of the statements touch no table: the server looked into tables and indexes {} \
+            "{} % of the statements touch no table: the server accessed tables and indexes {} \
              times per second for {} reads",
             text::plain(share),
             text::rate(looks),

@@ -21,9 +21,9 @@ pub(super) const WORK: Check = Check {
            contradicts itself. Doubt if statements found or changed fewer than {0} rows each \
            (`misses` judges empty reads), {4} % touch no table, a statement took less than {1} us \
            over a connection, or sessions spent {6} % of their time outside events. Doubt if rate \
-           times latency exceeds the sessions by {2} %, events exceed statements by {5} %, or an \
-           imported log's stated time is off by {3} % and more than one event or lacks {7} % of \
-           the transactions.",
+           times latency exceeds the sessions by {2} %, or events exceed statements by {5} %. \
+           Doubt if an imported log's stated time is off by {3} % and by more than one event, or \
+           {7} % of its transactions have no time.",
     thresholds: &[
         ROWS,
         STATEMENT_US,
@@ -193,7 +193,7 @@ fn nothing_done(view: &View) -> CheckResult {
                 "No event was done: {} ended without doing their work.",
                 text::count(totals.not_done)
             ),
-            "Look at the errors: what the sessions do in the same rows, and how long they wait \
+            "Look at the errors: which sessions change the same rows, and how long they wait \
              for locks.",
         );
     }
@@ -408,7 +408,7 @@ fn in_events_most_ms(summary: &RunSummary) -> Option<f64> {
     summary.service.sum_ms.or_else(rounded)
 }
 
-/// A tool notices the end of the time, or connects its sessions, so late.
+/// A tool may notice the end of the time, or connect its sessions, this late.
 const LATE_S: f64 = 0.5;
 /// The rate of fewer events is not known well enough to imply a time.
 const FEW_EVENTS: f64 = 10.0;
@@ -430,7 +430,7 @@ fn stated_time(view: &View) -> Option<String> {
     let few = (view.totals().events as f64) < FEW_EVENTS;
     (!few && differ >= STATED_TIME.value && (late_s == 0.0 || late_s > may_be_late_s)).then(|| {
         format!(
-            "the log states {}, but its count over its rate is {}",
+            "the log states {}, but its count divided by its rate is {}",
             text::seconds(stated),
             text::seconds(implied)
         )

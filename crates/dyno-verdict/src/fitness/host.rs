@@ -66,8 +66,8 @@ fn idle_states(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "idle-states",
         number: 29,
-        rule: "Idle CPUs wake within 10 µs. Slower ones make runs with few sessions bimodal: each \
-               answer waits for a CPU to wake, or does not.",
+        rule: "Idle CPUs wake within 10 µs. Slower ones give runs with few sessions two latency \
+               modes, because only some answers wait for a CPU to wake.",
     };
     let Some(states) = known.fact(names::HOST_CPU_IDLE_STATES) else {
         return rule.unknown(known.gap(names::HOST_CPU_IDLE_STATES));
@@ -130,7 +130,7 @@ fn clock_source(known: &Known<'_>) -> Finding {
         Some(source) => rule.doubt(
             format!("The clock source is {source}: each time stamp costs a system call."),
             "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if it \
-             is available and the kernel log says why it was left",
+             is available; the kernel log says why it is not used",
         ),
     }
 }
@@ -174,7 +174,7 @@ fn numa(known: &Known<'_>) -> Finding {
         None => rule.unknown(known.gap(names::HOST_NUMA_NODES)),
         Some(nodes) if nodes <= 1.0 => rule.pass("There is one NUMA node.".to_owned()),
         Some(nodes) => rule.doubt(
-            format!("There are {nodes:.0} NUMA nodes: where threads and memory land varies."),
+            format!("There are {nodes:.0} NUMA nodes: the placement of threads and memory varies."),
             "numactl --cpunodebind=0 --membind=0 for the server, another node for the client; or \
              numactl --interleave=all for the server",
         ),

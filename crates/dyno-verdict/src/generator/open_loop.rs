@@ -24,10 +24,11 @@ pub(super) const OFFERED_RATE: Check = Check {
     number: 4,
     name: "offered-rate",
     title: "Achieved against offered rate, and backlog growth",
-    rule: "Doubt if the achieved rate is below {0} % of the offered rate, or as far above it, \
-           beyond chance, or if as many events, and at least {2}, were left waiting. Doubt if the \
-           backlog grew from the first to the last third by {1} % of the arrivals and more than \
-           one event: response times then depend on the run's length.",
+    rule: "Doubt if the achieved rate is below {0} % of the offered rate, or as far above it, and \
+           chance does not explain that. Doubt if as large a share of the events, and at least \
+           {2}, was left waiting. Doubt if the backlog grew from the first to the last third by \
+           {1} % of the arrivals and more than one event: response times then depend on the run's \
+           length.",
     thresholds: &[ACHIEVED, BACKLOG_GROWTH, LEFT_WAITING],
     make: offered_rate,
 };
@@ -36,9 +37,9 @@ pub(super) const ARRIVALS: Check = Check {
     number: 5,
     name: "arrivals",
     title: "Arrivals against the declared distribution",
-    rule: "Doubt if arrivals per second are not Poisson or constant, as declared, at significance \
-           {0} and beyond {1} ms of disorder between intervals. Needs {2} whole intervals with {3} \
-           arrivals each.",
+    rule: "Doubt if arrivals per second are not Poisson or constant, as declared. The test has \
+           significance {0} and allows for {1} ms of disorder between intervals. It needs {2} \
+           whole intervals with {3} arrivals each.",
     thresholds: &[SIGNIFICANCE, DISORDER_MS, INTERVALS, ARRIVALS_FEW],
     make: arrivals,
 };

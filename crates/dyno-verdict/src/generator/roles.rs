@@ -45,7 +45,7 @@ fn role_rates(view: &View) -> CheckResult {
     };
     paced.iter().fold(result, |result, (role, share)| {
         result.with(
-            &format!("{}, achieved of asked", role.name),
+            &format!("{}, achieved of requested", role.name),
             *share,
             "percent",
         )

@@ -107,7 +107,7 @@ fn connecting(view: &View) -> usize {
         .collect();
     let last = view.run.intervals.iter().filter(|one| one.at_s >= end_s);
     let failed: u64 = last.map(|one| one.counters.connects_failed).sum();
-    // Pauses between attempts last up to a second, and a half more.
+    // A session pauses for up to 1.5 s between two attempts.
     if failed as f64 >= without.len() as f64 / 2.0 && failed > 0 {
         return without.len();
     }

@@ -133,7 +133,7 @@ fn a_network_that_loses_is_noticed() {
     expect("network", Doubt, |run| {
         series(run, "host.tcp.retransmits", &[2000.0; 30])
     });
-    // A lost segment of another process is a few percent of almost nothing.
+    // On a quiet network, one lost segment of another process is a few percent.
     expect("network", Pass, |run| {
         series(run, "host.tcp.retransmits", &[0.5; 30]);
         series(run, "host.tcp.out_segments", &[20.0; 30]);

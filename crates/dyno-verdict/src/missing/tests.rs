@@ -12,7 +12,7 @@ use super::Missing;
 use crate::tests::{check, summary};
 use crate::{Context, judge};
 
-/// Without what only this tool knows.
+/// A log, without the data that only Dyno records.
 fn imported() -> RunRecord {
     let mut run = samples::imported();
     let own = summary(&mut run);

@@ -151,8 +151,7 @@ const NOT_EXPLAINED: &[Case] = {
             ("stalls", &[LockWaits]),
         ),
         (("client-cpu", Doubt, &[BusyWorker]), ("fairness", &[])),
-        // Other processes are not the cause for a generator that was stopped or has too
-        // few workers.
+        // Other processes are not the cause if the generator was stopped or has too few workers.
         (("other-processes", Doubt, &[]), ("client-cpu", &[Frozen])),
         (
             ("other-processes", Doubt, &[]),

@@ -255,7 +255,7 @@ fn durability(view: &View) -> CheckResult {
             promise.sentence()
         ));
     }
-    // The settings promise it for tables with a log, and for the file that was checked.
+    // The promise of the settings covers only tables with a log, and the file that was checked.
     if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
         return CheckResult::not_checked(format!(
             "The settings promise this, but it may not apply to what was written: {}",

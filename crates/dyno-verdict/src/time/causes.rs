@@ -415,7 +415,7 @@ impl Comparison<'_, '_> {
         ((then - usual).abs() >= MISSES_MIN).then(|| Moved {
             cause: Cause::EmptyReads,
             words: format!(
-                "reads found no row in {} % instead of {} %",
+                "{} % of the reads found no row instead of {} %",
                 text::plain(then),
                 text::plain(usual)
             ),

@@ -27,7 +27,7 @@ fn a_growing_table_drifts_from_its_beginning_on() {
 
 #[test]
 fn a_collapse_is_a_doubt_and_at_most_100_percent() {
-    // To the end, at a level without stalls, and there and back.
+    // The rate collapses to the end or recovers, with and without enough events for `stalls`.
     for level in [1000.0, 10.0] {
         for (from, to) in [(7, 12), (4, 9)] {
             let mut rates = noisy(12, level, 0.08, 3);

@@ -24,7 +24,7 @@ fn a_warm_up_that_is_too_short_shows() {
         rates[2] *= 0.8;
         check(&rated(&rates), "warm-up", Doubt);
     }
-    // Neither an hour nor stalls hide a cold start.
+    // A cold start is found in a run of an hour, and in one with stalls.
     let mut rates = noisy(3600, 3500.0, 0.1, 5);
     check(&rated(&rates), "warm-up", Pass);
     rates[..3].fill(525.0);
@@ -100,7 +100,7 @@ fn a_run_too_short_to_show_a_drift_is_not_called_steady() {
         NotChecked,
     );
     assert_has(&short.evidence, "be enough");
-    // Long enough, noise is a level.
+    // A noisy rate is level if the run is long enough.
     check(&rated(&noisy(1200, 1000.0, 0.3, 3)), "steady-state", Pass);
     check(&rated(&noisy(120, 1000.0, 0.05, 3)), "steady-state", Pass);
     // Half of the allowed drift is too much if it is certain.
@@ -155,7 +155,7 @@ fn a_change_of_level_is_found() {
     // It is not a drift, and the warm-up is not the cause.
     assert_lacks(&stepped.evidence, "rate drifts;");
     check(&rated(&rates), "warm-up", Pass);
-    // There and back is a doubt as well.
+    // A step to another level and back is a doubt, too.
     for rate in &mut rates[45..] {
         *rate /= 0.6;
     }

@@ -8,8 +8,8 @@ use dyno_samples::{Product, assert_has, assert_lacks, closed, fact, series};
 use super::super::tests::failing;
 use crate::tests::{check, judged, summary};
 
-/// A run with 1,000 events per second of 20 statements each, in which the client saw this many
-/// transactions of an event end for certain, and perhaps more.
+/// A run with 1,000 events per second of 20 statements each. Per event, the client saw this many
+/// transactions end for certain, and perhaps more.
 fn run(certain: u64, possible: u64) -> RunRecord {
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     let statements = summary(&mut run).totals.queries();

@@ -215,7 +215,7 @@ impl<'a> Ends<'a> {
                 let xa = |name: &str| mean(name).unwrap_or(0.0);
                 let commits = mean(names::DB_STATUS_COM_COMMIT)?;
                 let rollbacks = mean(names::DB_STATUS_COM_ROLLBACK)?;
-                // A new transaction commits an open one.
+                // BEGIN commits an open transaction.
                 let begun = mean(names::DB_STATUS_COM_BEGIN).unwrap_or(0.0);
                 let implicit = (begun - commits - rollbacks - failed).max(0.0);
                 (

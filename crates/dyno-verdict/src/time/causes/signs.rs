@@ -215,7 +215,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Count,
         Cause::PurgeBehind,
-        "purge was behind",
+        "purge fell behind",
     ),
     (
         names::DB_ROCKSDB_COMPACT_WRITE_BYTES,

@@ -36,7 +36,7 @@ fn names_series_that_moved_with_the_rate() {
         &run,
         "steady-state",
         "From then on: a write of sda took 12 ms instead of 400 µs, the CPUs waited for the disk: \
-         45 instead of 3 % and purge was behind: 900,000 instead of 2,000.",
+         45 instead of 3 % and purge fell behind: 900,000 instead of 2,000.",
     );
     // `warm-up` covers the beginning, and its cause.
     let mut rates = noisy(20, 1000.0, 0.03, 6);
@@ -94,7 +94,7 @@ fn slower_cpus_show_in_the_clients_cpu_time_per_event() {
     check_says(
         &other,
         "steady-state",
-        "From then on: reads found no row in 100 % instead of 0 %.",
+        "From then on: 100 % of the reads found no row instead of 0 %.",
     );
     // With idle CPUs a waiting client wakes up more often.
     series(&mut run, "host.cpu.idle", &[30.0; 40]);

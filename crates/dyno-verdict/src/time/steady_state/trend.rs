@@ -12,11 +12,11 @@ use crate::view::View;
 
 /// The trend of a series, in percent from its first value to its last.
 pub(super) struct Trend {
-    /// For the most significant shape, if it is significant, otherwise for the even shape.
+    /// Of the most significant shape, or of the even shape if none is significant.
     pub(super) drift: f64,
     /// 99 % interval of the drift, whatever its shape; an interval without 0 proves a drift.
     pub(super) sure: Bounds,
-    /// For the even shape.
+    /// The drift of the even shape.
     even: f64,
     /// 90 % interval of `even`, to exclude a relevant drift: either side is excluded with 95 %.
     likely: Bounds,
@@ -74,7 +74,8 @@ impl Trend {
         )
     }
 
-    /// Significant by one bound, or in nearly all pairs of values by another.
+    /// Whether the drift is at least `sure` percent and significant, or at least `ordered` percent
+    /// and nearly all pairs of values are in its order.
     pub(super) fn drifts(&self, sure: f64, ordered: f64) -> bool {
         let surely = self.sure.low > 0.0 || self.sure.high < 0.0;
         let by = self.drift.abs();
