@@ -110,7 +110,7 @@ define! {
         DUET_VERDICT = "duet.verdict": "the duet's verdict: `valid`, `doubtful` or `refused`";
     }
     one Fact "" from "--claim" {
-        RUN_CLAIM = "run.claim": "what you claim about the cache";
+        RUN_CLAIM = "run.claim": "the cache condition that you claim";
     }
     each Rate "count/s" from "the session's own counter" {
         CLIENT_SESSION_EVENTS = "client.session[" "].events":

@@ -11,7 +11,7 @@ define! {
         DB_UPTIME = "db.uptime": "time since the server's start";
     }
     one Gauge "count" from "the list of sessions, every 3rd to 5th sample or less often" {
-        DB_OTHER_SESSIONS = "db.other_sessions": "sessions of others";
+        DB_OTHER_SESSIONS = "db.other_sessions": "sessions of other clients";
         DB_OTHER_SESSIONS_ACTIVE = "db.other_sessions_active":
             "those that execute a statement (PostgreSQL: or did within 0.1 s)";
     }

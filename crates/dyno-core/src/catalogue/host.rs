@@ -137,7 +137,7 @@ define! {
         HOST_THP_DEFRAG = "host.thp.defrag": "when memory is compacted for huge pages";
     }
     one Fact "" from "/proc/self/limits" {
-        HOST_LIMITS_DESCRIPTORS = "host.limits.descriptors": "most descriptors of a process";
+        HOST_LIMITS_DESCRIPTORS = "host.limits.descriptors": "descriptor limit of a process";
     }
     one Fact "" from "control group" {
         HOST_CGROUP_CPU_MAX = "host.cgroup.cpu_max": "CPU quota of Dyno's control group";
@@ -150,7 +150,7 @@ define! {
     }
     one Fact "" from "/proc/PID/stat, at the end" {
         HOST_OTHERS_TOP = "host.others.top": "the largest other processes";
-        HOST_OTHERS_TOP_CORES = "host.others.top_cores": "what they used, in cores";
+        HOST_OTHERS_TOP_CORES = "host.others.top_cores": "their CPU use in cores";
     }
     each Rate "count/s" from "/proc/diskstats" {
         HOST_DISK_READS = "host.disk[" "].reads": "reads that ended";

@@ -41,7 +41,7 @@ define! {
     }
     one Fact "" from "pgbench's report" {
         IMPORT_CLIENTS = "import.clients": "clients";
-        IMPORT_TRIES = "import.tries": "most tries of a transaction";
+        IMPORT_TRIES = "import.tries": "maximum number of tries of a transaction";
         IMPORT_CONNECTING_MS = "import.connecting_ms": "time to connect";
         IMPORT_RECONNECTING_MS = "import.reconnecting_ms": "mean time to connect";
         IMPORT_UNTIMED = "import.untimed": "transactions without a latency";

@@ -69,7 +69,7 @@ define! {
             "`jemalloc`, `tcmalloc`, `mimalloc`, `glibc`, `musl` and similar, by loaded libraries";
         SERVER_IGNORES_SYNCS = "server.ignores_syncs":
             "a loaded library such as libeatmydata; for SQLite in Dyno's process";
-        SERVER_LIMITS_DESCRIPTORS = "server.limits.descriptors": "most descriptors of the process";
+        SERVER_LIMITS_DESCRIPTORS = "server.limits.descriptors": "descriptor limit of the process";
     }
     one Fact "" from "queries" {
         SERVER_VERSION = "server.version": "version";
@@ -80,7 +80,7 @@ define! {
         SERVER_START_TIME = "server.start_time": "PostgreSQL: start";
         SERVER_COMPILE_OPTIONS = "server.compile_options": "SQLite: compile options";
         SERVER_REPLICATION = "server.replication": "`none`, `replica …`, `source of N replicas`";
-        SERVER_OTHER_SESSIONS = "server.other_sessions": "the most sessions of others";
+        SERVER_OTHER_SESSIONS = "server.other_sessions": "largest number of other sessions";
         SERVER_THREADS_CONNECTED_START = "server.threads_connected.start":
             "sessions before the run";
     }
