@@ -3,12 +3,12 @@
 #
 # A transaction that has read a table holds a metadata lock for reading it. An ALTER TABLE that
 # copies the table allows reading but not writing; at its end it waits for the transaction, and if
-# the transaction then writes to the table, each waits for the other. The server sees the circle
-# and ends the transaction with error 1213, in the words of a deadlock of rows. `Innodb_deadlocks`
-# counts only those of rows, and so does the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB
-# STATUS: one stays 0, the other is missing. No other counter has them. A run of short transactions
-# that read and then write gets one such error per session when a table is altered beside it, and
-# nothing in the server's statistics explains them.
+# the transaction then writes to the table, each waits for the other. The server detects the cycle
+# and ends the transaction with error 1213, the message of a row lock deadlock. `Innodb_deadlocks`
+# and the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS cover only row locks: one
+# stays 0, the other is missing. No other counter includes these deadlocks. If a table is altered
+# during a run of short transactions that read and then write, each session gets one such error,
+# and nothing in the server's statistics explains it.
 #
 # Seen with MariaDB 10.11.19 of Debian 12:
 #

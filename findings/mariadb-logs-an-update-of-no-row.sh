@@ -5,8 +5,8 @@
 # MariaDB writes nothing in any of these cases.
 #
 # So on MariaDB the commits of the binary log, and with sync_binlog = 1 its syncs, count statements
-# that requested a change, not statements that changed something. Nor does a statement in the log
-# prove that it changed a row.
+# that requested a change, even if they changed nothing. A statement in the log does not prove that
+# it changed a row.
 #
 # Seen with MariaDB 10.11.19 of Debian 12, amd64, after 10 statements each:
 #   MIXED: 10 commits for UPDATE of no row, 10 for DELETE of no row, 10 for UPDATE to the same value

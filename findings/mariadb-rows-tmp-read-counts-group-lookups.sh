@@ -1,12 +1,12 @@
 #!/bin/sh
 # MariaDB's `Rows_tmp_read` counts the look-ups in the temporary table of a GROUP BY.
 #
-# Its name suggests the rows that come out of temporary tables: for a GROUP BY, a row a group. But
-# without an index on the column MariaDB searches the temporary table for the group of each row of
-# the base table, and a search that finds its group counts as a row read. A query over 1000 rows
-# with 10 groups therefore "reads" about as many rows as the base table has, from a temporary table
-# that never has more than 10. So the counter shows neither the size of temporary tables nor the
-# rows of results. A derived table of 10 rows, which is only read, counts 10.
+# Its name suggests the rows that are read from temporary tables: one per group for a GROUP BY. But
+# without an index on the column, MariaDB looks up the group of each base table row in the temporary
+# table, and each look-up that finds its group counts as a row read. A query over 1000 rows with 10
+# groups therefore "reads" about 1000 rows from a temporary table that never has more than 10. So
+# the counter shows neither the size of temporary tables nor the rows of results. A derived table
+# of 10 rows, which is only read, counts 10.
 #
 # Seen with MariaDB 10.11.19 of Debian 12:
 #

@@ -5,7 +5,7 @@
 # ratio of the cache is computed with them. In version 15 a page that an INSERT or an UPDATE adds
 # to a table or an index is requested like any other and not found, so it counts as read, although
 # nothing is read. A load that writes to a table in memory shows "reads" that end when VACUUM has
-# freed enough room and the table no longer grows: the picture of a cache that warms up. PostgreSQL
+# freed enough room and the table no longer grows, which looks like a cache warming up. PostgreSQL
 # 18.6 counts 49 blocks for the same statement in the whole database, and none in the table.
 #
 # Seen with PostgreSQL 15.20 of Debian 12:

@@ -2,12 +2,12 @@
 # PostgreSQL counts a two-phase transaction as two commits, at COMMIT PREPARED.
 #
 # `pg_stat_database.xact_commit` is documented as the number of transactions that have been
-# committed. A transaction that ends with PREPARE TRANSACTION is not counted then. COMMIT PREPARED
-# counts two commits: the transaction, and the one in which the statement itself runs. ROLLBACK
-# PREPARED counts a rollback and a commit. So the server's commits per second are twice the
-# transactions of a load that uses two phases, and a check of a client's count against the server's
-# must allow for that. VACUUM of one table counts three commits, REINDEX TABLE CONCURRENTLY of a
-# table with one index ten.
+# committed. PREPARE TRANSACTION itself counts nothing. COMMIT PREPARED counts two commits: the
+# prepared transaction, and the one in which the statement itself runs. ROLLBACK PREPARED counts a
+# rollback and a commit. So with two-phase commit, the server's commits per second are twice the
+# load's transactions, and a check of a client's count against the server's must allow for that.
+# VACUUM of one table counts three commits, REINDEX TABLE CONCURRENTLY of a table with one index
+# ten.
 #
 # Seen with PostgreSQL 15.20 of Debian 12:
 #

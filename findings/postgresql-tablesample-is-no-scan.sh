@@ -3,9 +3,9 @@
 #
 # pg_stat_user_tables.seq_scan counts sequential scans, seq_tup_read the rows that they fetch. A
 # query with TABLESAMPLE reads its rows from the table directly: seq_tup_read grows by the sampled
-# rows, while neither seq_scan nor idx_scan moves. Rows per scan is then a division by zero, and a
-# monitor that takes seq_scan + idx_scan for "the table was used" sees an idle table. BERNOULLI
-# visits every page and looks as cheap as SYSTEM, because rows that it skips do not count.
+# rows, while neither seq_scan nor idx_scan grows. Rows per scan is then a division by zero, and a
+# monitor that takes seq_scan + idx_scan as the use of a table sees an idle one. BERNOULLI visits
+# every page and looks as cheap as SYSTEM, because rows that it skips do not count.
 #
 # Seen with PostgreSQL 15.20 (Debian 15.20-0+deb12u1), a table of 10,000 rows on 45 pages:
 #   a count, whole: seq_scan +1, seq_tup_read +10000, idx_scan +0

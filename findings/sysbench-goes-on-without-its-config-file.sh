@@ -1,10 +1,10 @@
 #!/bin/bash
-# sysbench goes on if the file of --config-file does not exist.
+# sysbench runs with its defaults if the file of --config-file does not exist.
 #
-# --config-file=FILE holds options, one a line. If FILE cannot be opened, sysbench prints the
-# system's message on standard error, without the prefix of an error, and runs with the defaults:
-# one thread, no limit of the rate, 10 s, whatever the file would have said. Its exit status is 0.
-# A log of standard output alone has no sign of it, so a mistyped path measures another load.
+# --config-file=FILE names a file with one option per line. If FILE cannot be opened, sysbench prints
+# the system's message to stderr, without the prefix of an error, and runs with the defaults: one
+# thread, no limit of the rate, 10 s. Its exit status is 0. A log of stdout alone does not show
+# this, so a mistyped path measures another load.
 #
 # Seen with sysbench 1.0.20 (Debian 1.0.20+ds-5), a file that says threads=3:
 #   with the file:     status 0, Number of threads: 3, 0 lines of errors

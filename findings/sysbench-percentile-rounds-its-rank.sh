@@ -1,5 +1,5 @@
 #!/bin/bash
-# sysbench's percentile may leave out more events than it says, because it rounds its rank.
+# sysbench's percentile may leave out more events than it should, because it rounds its rank.
 #
 # A 99th percentile is a time that at least 99 % of all events did not exceed. sysbench takes the
 # event whose number is nearest to 0.99 times the number of events, even if it is below. Of 60
@@ -7,7 +7,7 @@
 # percentile does not show it. In short runs, and in runs with rare slow events, the printed
 # percentile may be far below the one that the histogram gives by the definition.
 #
-# Seen with sysbench 1.0.20 (Debian 1.0.20+ds-5), events that sleep for 2 ms but for one, which
+# Seen with sysbench 1.0.20 (Debian 1.0.20+ds-5), events that sleep for 2 ms, except one that
 # sleeps for 200 ms:
 #   60 events:  99th percentile 2.14 ms, maximum 200.09 ms
 #   50 events:  99th percentile 200.47 ms, maximum 200.08 ms

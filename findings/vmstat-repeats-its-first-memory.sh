@@ -10,7 +10,7 @@
 #   MemFree of /proc/meminfo, KiB: 1368432 before, 679424 after
 #   free in vmstat's rows: 1368432 1368432 1368432 1368432 1368432
 #
-# Exit status 0: reproduced. 1: free changes. 2: the memory did not change, so the test is void.
+# Exit status 0: reproduced. 1: free changes. 2: inconclusive, the memory did not change.
 set -euo pipefail
 
 work=$(mktemp -d)
