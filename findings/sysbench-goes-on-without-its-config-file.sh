@@ -1,9 +1,9 @@
 #!/bin/bash
 # sysbench runs with its defaults if the file of --config-file does not exist.
 #
-# --config-file=FILE names a file with one option per line. If FILE cannot be opened, sysbench prints
-# the system's message to stderr, without the prefix of an error, and runs with the defaults: one
-# thread, no limit of the rate, 10 s. Its exit status is 0. A log of stdout alone does not show
+# --config-file=FILE names a file with one option per line. If FILE cannot be opened, sysbench
+# prints the system's message to stderr, without the prefix of an error, and runs with the defaults:
+# one thread, no limit of the rate, 10 s. Its exit status is 0. A log of stdout alone does not show
 # this, so a mistyped path measures another load.
 #
 # Seen with sysbench 1.0.20 (Debian 1.0.20+ds-5), a file that says threads=3:

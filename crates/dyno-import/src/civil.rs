@@ -313,7 +313,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_way_to_say_the_same_moment() {
+    fn all_formats_give_the_same_time() {
         let unix = 1_795_266_468.0;
         for (text, utc) in [
             ("1795266468", true),
@@ -356,7 +356,7 @@ mod tests {
             "some words",
             "123456789",
             "Threads started!",
-            // China or Chicago?
+            // CST is ambiguous: China or Chicago.
             "Sat Nov 21 13:07:48 CST 2026",
         ] {
             assert_eq!(moment(text), None, "{text}");

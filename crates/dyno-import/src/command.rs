@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_drivers_are_the_runs() {
+    fn options_of_drivers_belong_to_the_run() {
         let options = |line: &str| -> Vec<String> {
             let workload = workload(&draft(line, "1.0.20"));
             workload
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_in_the_command_line_is_one() {
+    fn the_command_line_gives_the_rate() {
         let mut open = draft("sysbench x --rate=100 --rand-seed=5 run", "1.0.20");
         complete(&mut open);
         assert_eq!((open.rate_per_s, open.seed), (Some(100.0), Some(5)));

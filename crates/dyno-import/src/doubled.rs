@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A log of fewer pairs of lines may be one that repeats itself.
+/// With fewer pairs of equal lines, the program itself may have printed them.
 const PAIRS_MIN: usize = 3;
 
 /// Whether each line occurs twice in sequence. The end may be cut off.
@@ -53,7 +53,8 @@ mod tests {
         let twice = doubled(text);
         assert_eq!(read(&twice), text);
         assert_eq!(read(&twice[..twice.len() - 3]), text);
-        // A log with equal lines, one of nothing else, and a short one.
+        // A log with some equal lines, logs that are empty or too short, and one that differs at
+        // its end.
         for other in [
             text,
             "\n\n\n\n\n\n\n\n",

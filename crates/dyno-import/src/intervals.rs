@@ -256,9 +256,10 @@ impl Held {
             punctual: true,
             all: true,
         };
-        // If intervals meet at another time than printed, one of them holds more and the other
-        // less. sysbench sleeps up to each report, so lines are late, but never early, as long as
-        // all have the usual distance; after a longer one, a time may be rounded up.
+        // If two intervals meet at another time than printed, one contains more than its line says,
+        // and the other less. sysbench sleeps until each report, so a line may be late but never
+        // early, as long as all lines have the usual distance. After a longer distance, a time may
+        // be rounded up.
         let (mut before, mut before_s): (Option<f64>, f64) = (None, 0.0);
         let mut any = false;
         let lengths = coverage.lengths_s.iter().zip(&coverage.joined);

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_plain() {
+    fn times_of_all_locales_are_converted() {
         for (text, plain) in [
             ("2026年11月25日 16時59分58秒", "2026-11-25 16:59:58"),
             ("2026年11月25日 16时59分58秒", "2026-11-25 16:59:58"),

@@ -412,7 +412,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
     }
 
     #[test]
-    fn the_user_knows_the_unit_and_the_first_report() {
+    fn the_user_can_give_the_unit_and_keep_the_first_report() {
         let text = "r b swpd free buff cache si so bi bo in cs us sy id wa st\n\
                     1 0 0 21184 48 3304 2 0 8 16 500 900 20 5 75 0 0\n\
                     1 0 0 21180 48 3304 2 0 8 16 500 900 20 5 75 0 0\n";
@@ -460,7 +460,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
     }
 
     #[test]
-    fn times_behind_and_before_rows() {
+    fn times_may_come_before_or_after_a_row() {
         let wide = LOG.replace(" st\n", " st                 CET\n");
         let wide = wide.replace(" 2\n", " 2 2026-11-21 13:07:48\n");
         let log = parse(&wide);

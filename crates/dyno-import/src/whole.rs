@@ -26,7 +26,7 @@ impl Whole<'_> {
 }
 
 /// The log without the prefixes of its lines: one log per program that wrote to it. If each line
-/// occurs twice, it is read once, where `once` allows it for the text.
+/// occurs twice and `once` allows it for the text, each is read once.
 pub(crate) fn unwrapped<'a>(log: &Log<'a>, once: impl Fn(&str) -> bool) -> Vec<Whole<'a>> {
     let is_doubled = doubled::is_doubled(log.text) && once(log.text);
     let text = doubled::once(log.text, is_doubled);

@@ -20,8 +20,8 @@ impl Group<'_> {
     ) -> Vec<NotObserved> {
         let mut gaps = Gaps::of(&[
             ("client", "fio prints CPU per job, kept as a fact"),
-            ("server", "there is none"),
-            ("db", "there is none"),
+            ("server", "fio uses no server"),
+            ("db", "fio uses no database"),
             ("data", "fio prints no data sizes"),
             OBSERVER,
             HOST,

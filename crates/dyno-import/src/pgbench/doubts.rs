@@ -63,7 +63,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         said.push((Some(output.line), text.to_owned()));
     }
     if !output.points.is_empty() && !output.is_whole() {
-        let text = format!("{CUT_OFF}; the totals are those of the lines of progress");
+        let text = format!("{CUT_OFF}; the totals are those of the progress lines");
         said.push((Some(output.line), text));
         let skipped = output.points.iter().filter_map(|point| point.skipped);
         let skipped = skipped.fold(0_u64, u64::saturating_add);
@@ -431,7 +431,7 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
         && (sum + slack) * 2.0 < processed as f64 * COVERED;
     (above || below).then(|| {
         format!(
-            "the lines of progress hold about {sum:.0} transactions, but the report says \
+            "the progress lines contain about {sum:.0} transactions, but the report says \
              {processed}"
         )
     })

@@ -49,7 +49,7 @@ pub(super) fn gaps(
     gaps.add(
         run.intervals.is_empty(),
         "intervals",
-        "no lines of progress; pgbench's option --progress=1 prints them",
+        "no progress lines; pgbench's option --progress=1 prints them",
     );
     gaps.add(
         run.head.drive.is_none(),

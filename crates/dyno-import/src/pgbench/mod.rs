@@ -194,7 +194,7 @@ fn not_pgbench(log: &Log<'_>) -> ImportError {
     let what = match log.text.trim().is_empty() {
         true => "it is empty",
         false => {
-            "nothing in it looks like pgbench's lines of progress, its report or its logs of \
+            "nothing in it looks like pgbench's progress lines, its report or its logs of \
              transactions"
         }
     };
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_threads_are_of_one_run() {
+    fn files_of_all_threads_form_one_run() {
         for (name, of) in [
             ("a/pgbench_log.4711", "a/pgbench_log.4711"),
             ("a/pgbench_log.4711.1", "a/pgbench_log.4711"),

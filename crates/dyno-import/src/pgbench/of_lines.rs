@@ -1,4 +1,4 @@
-//! Compares the lines of progress with the report of the same run.
+//! Compares the progress lines with the report of the same run.
 
 use dyno_core::text::{number_of, verb};
 
@@ -31,14 +31,14 @@ pub(super) fn counts(output: &Output, processed: u64, tps: f64) -> Vec<String> {
         let (sum, all) = more(pick, all)?;
         let sum = number_of(sum, what);
         Some(format!(
-            "the lines of progress have {sum}, but the report says {all}"
+            "the progress lines have {sum}, but the report says {all}"
         ))
     };
     let mut found: Vec<String> = kinds.into_iter().filter_map(wrong).collect();
     found.extend(
         more(|point| point.retries, output.retries).map(|(sum, all)| {
             let noun = verb(sum, "retry", "retries");
-            format!("the lines of progress have {sum} {noun}, but the report says {all}")
+            format!("the progress lines have {sum} {noun}, but the report says {all}")
         }),
     );
     found.extend(skipped_later(output, processed, tps));
@@ -74,7 +74,7 @@ fn skipped_later(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let later = due_per_s * (rest_s + LINE_S + busy_s);
     (all as f64 > held as f64 + later + 1.0).then(|| {
         let held = number_of(held, "skipped transaction");
-        format!("the lines of progress have {held}, but the report says {all}")
+        format!("the progress lines have {held}, but the report says {all}")
     })
 }
 
@@ -146,7 +146,7 @@ pub(super) fn mean(output: &Output, started: Option<f64>, processed: u64) -> Opt
     let explained = |others: f64, own: f64| stddev_ms * (others / own).sqrt();
     difference(output, (&held, mean_ms), processed, explained).then(|| {
         format!(
-            "the lines of progress have a mean latency of {:.3} ms, but the report says \
+            "the progress lines have a mean latency of {:.3} ms, but the report says \
              {mean_ms:.3} ms",
             held.mean
         )
@@ -160,7 +160,7 @@ pub(super) fn lag(output: &Output, started: Option<f64>, processed: u64) -> Opti
     let explained = |others: f64, own: f64| longest_ms * others / own;
     difference(output, (&held, mean_ms), processed, explained).then(|| {
         format!(
-            "the lines of progress have a mean lag behind the schedule of {:.3} ms, but the report \
+            "the progress lines have a mean lag behind the schedule of {:.3} ms, but the report \
              says {mean_ms:.3} ms",
             held.mean
         )
@@ -197,7 +197,7 @@ pub(super) fn leave_out_latencies(output: &mut Output, started: Option<f64>) -> 
         lines => format!(" (the first of {lines} such lines)"),
     };
     Some(format!(
-        "the latency of the line of progress {line}{more} keeps {busy:.1} clients busy, but there \
+        "the latency of the progress line {line}{more} keeps {busy:.1} clients busy, but there \
          were {clients}"
     ))
 }

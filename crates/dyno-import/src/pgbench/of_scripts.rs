@@ -87,7 +87,7 @@ fn sums(output: &Output) -> Vec<String> {
     kinds.into_iter().filter_map(wrong).collect()
 }
 
-/// The fewest of this many transactions that the scripts have.
+/// The smallest number of transactions that the scripts can have together if the run has `all`.
 fn fewest(output: &Output, all: u64) -> f64 {
     let targets = output.scripts.iter().map(|script| {
         let percent = script.target_percent?;

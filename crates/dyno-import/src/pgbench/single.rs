@@ -142,7 +142,7 @@ impl<'a> Single<'a> {
         let mut from_us = self.start_us;
         let step_us = self.step_us();
         while from_us < self.end_us {
-            // The rate of a short rest means nothing: it belongs to the second before it.
+            // A short last part has no meaningful rate, so it is added to the second before it.
             let to_us = match from_us + step_us + step_us / 2 > self.end_us {
                 true => self.end_us,
                 false => from_us + step_us,
@@ -403,7 +403,7 @@ fn is_whole(
     let is_whole = done as f64 >= WHOLE * processed as f64;
     if done != processed {
         let why = match is_whole {
-            false => "it is a sample, or a file of it is missing",
+            false => "it is a sample, or one of its files is missing",
             true => "some lines are missing",
         };
         let text = format!("the transaction log contains {done} of {processed}: {why}");
@@ -437,8 +437,8 @@ fn without_clients(all: &[&Transaction]) -> Option<String> {
     let lacking = u64::from(*clients.last()?) + 1 - clients.len() as u64;
     (lacking > 0).then(|| {
         format!(
-            "the transaction log has nothing of {lacking} of the clients: a file of it is \
-             missing, as each thread of pgbench writes one, so its rate is too low"
+            "the transaction log has nothing from {lacking} of the clients: one of its files is \
+             missing (each thread of pgbench writes one), so its rate is too low"
         )
     })
 }

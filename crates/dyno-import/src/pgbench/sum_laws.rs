@@ -61,7 +61,7 @@ fn itself(line: &Sum) -> Option<String> {
 }
 
 impl Spread {
-    /// Why so many values, between `least` and `most`, do not have these figures.
+    /// Why no number of values from `least` to `most` can have these figures.
     fn wrong(&self, least: f64, most: f64) -> Option<String> {
         let Self {
             sum,
@@ -89,10 +89,10 @@ impl Spread {
                 "have the mean {mean:.0} µs below the minimum {min} µs"
             )),
             () if above(sum * mean, squares) => {
-                Some("have squares with a sum that is too small for their mean".to_owned())
+                Some("have a sum of squares that is too small for their mean".to_owned())
             }
             () if above(squares, squares_most + room) => Some(
-                "have squares with a sum that is too large for their minimum, mean and maximum"
+                "have a sum of squares that is too large for their minimum, mean and maximum"
                     .to_owned(),
             ),
             () => None,

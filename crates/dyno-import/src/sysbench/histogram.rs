@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_printed_is_found(index in 0..VALUES) {
+        fn every_printed_value_is_found(index in 0..VALUES) {
             let meant = value(index);
             let printed: f64 = format!("{meant:.3}").parse().unwrap();
             let found = printed_as(printed);

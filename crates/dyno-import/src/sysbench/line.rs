@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_age_of_sql_lines() {
+    fn sql_lines_of_all_versions() {
         let expected = Point {
             line: 1,
             at_s: 2.0,

@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
                 if let Some(point) = point.filter(|point| point.at_s == at_s) {
                     (point.queue, point.concurrency) = (queue, concurrency);
                 } else {
-                    self.warn(number, "a queue length without a report line of its time");
+                    self.warn(number, "a queue length without a report line at that time");
                 }
             }
             Reported::Checkpoint(at_s) => {

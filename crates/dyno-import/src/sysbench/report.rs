@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_all_ages() {
+    fn labels_of_all_versions() {
         let old = read(
             "    deadlocks:                           3      (0.06 per sec.)\n\
              \x20   total time:                          46.7006s\n\

@@ -63,7 +63,7 @@ fn counts(run: &RunRecord) -> [u64; 3] {
 }
 
 #[test]
-fn consistent_figures_are_all_there() {
+fn consistent_figures_are_all_imported() {
     let imported = changed(|_| {});
     assert_eq!(imported.warnings, []);
     assert_eq!(counts(only(&imported)), [20_000, 30_000, 400]);
@@ -195,7 +195,7 @@ fn true_output_of_failing_or_verifying_jobs_contradicts_nothing() {
 }
 
 #[test]
-fn what_is_missing_is_computed_or_left_out() {
+fn missing_figures_are_computed_or_left_out() {
     let without = |names: &[&str]| {
         changed(|job| {
             for direction in ["read", "write"] {

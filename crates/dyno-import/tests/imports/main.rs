@@ -1,4 +1,4 @@
-//! What logs of other tools are read as.
+//! Imports logs of other tools and checks the resulting runs.
 
 #![allow(clippy::unwrap_used)] // a broken test may well panic
 

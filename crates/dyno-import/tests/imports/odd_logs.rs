@@ -351,7 +351,7 @@ fn scripts_of_the_same_name_are_distinguished() {
 }
 
 #[test]
-fn the_last_line_of_progress_counts() {
+fn the_last_progress_line_counts() {
     let rates = [480, 470, 460, 450, 250, 190];
     let progress: String = (1..)
         .zip(rates)

@@ -70,7 +70,7 @@ fn reads_the_requested_run_from_a_command_line() {
 }
 
 #[test]
-fn the_user_may_know_when_it_began() {
+fn the_user_can_give_the_start_time() {
     let started_unix_s = point_in_time("2026-11-21 14:45:12", 3600.0);
     assert_eq!(started_unix_s, Some(1_795_268_712.0));
     let run = read(&Options {
@@ -81,7 +81,7 @@ fn the_user_may_know_when_it_began() {
 }
 
 #[test]
-fn points_in_time_and_zones_as_people_type_them() {
+fn typed_times_and_zones_are_parsed() {
     let expected = Some(1_795_268_712.0);
     for text in [
         "2026-11-21T13:45:12Z",

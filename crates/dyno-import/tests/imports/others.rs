@@ -122,7 +122,7 @@ fn pgbench_with_single_transactions() {
 }
 
 #[test]
-fn pgbench_without_them() {
+fn pgbench_without_single_transactions() {
     let run = one(Tool::Pgbench, &[fixture!("pgbench-timestamps.out")]);
     let summary = summary(&run);
     assert_eq!(summary.rates.events_per_s, 34_502.218_839);
@@ -171,7 +171,7 @@ fn a_log_of_pgbench_that_lacks_a_file() {
     let files = [fixture!("pgbench-rate.out"), fixture!("pgbench_log.18562")];
     let imported = read(Tool::Pgbench, &files);
     let warning = imported.warnings[0].to_string();
-    assert_has(&warning, "it is a sample, or a file of it is missing");
+    assert_has(&warning, "it is a sample, or one of its files is missing");
     // Its latencies cover only a part; the intervals come from progress lines.
     let run = &imported.runs[0];
     assert!(

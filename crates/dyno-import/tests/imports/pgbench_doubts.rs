@@ -141,7 +141,7 @@ fn the_time_to_connect_is_in_the_duration() {
 }
 
 #[test]
-fn lines_of_progress_are_of_the_same_run() {
+fn progress_lines_belong_to_the_same_run() {
     let times = |factor: f64| {
         let line = |line: &str| match line.split_once(" s, ") {
             Some((before, rest)) if line.starts_with("progress: ") => {

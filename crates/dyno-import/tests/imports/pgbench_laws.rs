@@ -172,11 +172,11 @@ fn a_rate_is_not_above_its_count_over_the_duration() {
 }
 
 #[test]
-fn lines_of_progress_have_the_counts_and_means_of_the_report() {
+fn progress_lines_have_the_counts_and_means_of_the_report() {
     let run = changed(
         TIMED,
         ("10.0 s, 1600.4", "10.0 s, 1900.4"),
-        "the lines of progress hold",
+        "the progress lines contain",
     );
     assert!(knows_mean(&run));
     // More than the clients can be busy: the lines are wrong.
@@ -185,18 +185,18 @@ fn lines_of_progress_have_the_counts_and_means_of_the_report() {
         slow = slow.replace(mean, "lat 44.000");
     }
     let run = one(&slow);
-    let expected = "the line of progress 3 (the first of 4 such lines) keeps 70.3 clients busy";
+    let expected = "the progress line 3 (the first of 4 such lines) keeps 70.3 clients busy";
     assert_has(contradictions(&run), expected);
     assert!(knows_mean(&run) && run.series("import.latency.mean").is_none());
-    let of_lines = "the lines of progress have a mean latency of 12.4";
+    let of_lines = "the progress lines have a mean latency of 12.4";
     let run = changed(RATED, ("average = 12.461", "average = 17.461"), of_lines);
     assert!(!knows_mean(&run));
-    let of_lines = "the lines of progress have a mean lag behind the schedule of 2.2";
+    let of_lines = "the progress lines have a mean lag behind the schedule of 2.2";
     let run = changed(RATED, ("avg 2.250", "avg 7.250"), of_lines);
     assert!(!knows_mean(&run) && !figures(&run).contains(&"schedule lag, mean"));
-    let more = "the lines of progress have 1164 skipped transactions, but the report says 164";
+    let more = "the progress lines have 1164 skipped transactions, but the report says 164";
     changed(RATED, ("44 skipped", "1044 skipped"), more);
-    let fewer = "the lines of progress have 164 skipped transactions, but the report says 664";
+    let fewer = "the progress lines have 164 skipped transactions, but the report says 664";
     changed(RATED, ("164 (2.013%)", "664 (7.678%)"), fewer);
 }
 
@@ -319,7 +319,7 @@ fn statements_take_the_time_of_their_script() {
     assert_eq!(contradictions(&one(&with_statements(2.498, 0.540))), "");
     let rare = with_statements(9.498, 25.540).replace("\\set aid random(1, 9)", "\\if :rare");
     assert_eq!(contradictions(&one(&rare)), "");
-    // Threads may lose some of either time.
+    // Threads count without a lock and may lose some of the statements' or the scripts' time.
     let threads = with_statements(1.498, 25.540).replace("threads: 1", "threads: 4");
     assert_eq!(contradictions(&one(&threads)), "");
 }
@@ -355,7 +355,7 @@ fn scripts_have_the_failed_and_skipped_transactions_of_the_run() {
     ] {
         changed(CONFLICTS, change, expected);
     }
-    // Threads may lose some.
+    // Threads count without a lock and may lose some transactions.
     let threads = CONFLICTS.replace("threads: 1", "threads: 4");
     let run = one(&threads.replace(failed, "failed transactions: 35 (10.802%)"));
     assert!(!contradictions(&run).contains("failed transactions, but"));

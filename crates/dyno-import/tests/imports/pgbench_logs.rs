@@ -80,11 +80,11 @@ fn a_log_of_sums_that_cannot_be_true_is_not_used() {
         ),
         (
             "49 293225 5266719 1257 12835 11552 21202844 44 3242 0",
-            "a sum that is too small",
+            "a sum of squares that is too small",
         ),
         (
             "49 293225 9205266719 1257 12835 11552 21202844 44 3242 0",
-            "a sum that is too large",
+            "a sum of squares that is too large",
         ),
         (
             "49 293225 2205266719 12835 1257 11552 21202844 44 3242 0",
@@ -108,7 +108,7 @@ fn a_log_of_sums_that_cannot_be_true_is_not_used() {
 }
 
 #[test]
-fn a_log_of_sums_is_of_its_report() {
+fn a_log_of_sums_agrees_with_its_report() {
     for (sums, expected) in [
         (
             SUMS.replace("5169 1 0", "5169 100 0"),

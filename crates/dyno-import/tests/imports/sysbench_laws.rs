@@ -86,7 +86,7 @@ fn latencies_beyond_the_histogram_contradict_nothing() {
 }
 
 #[test]
-fn the_sum_makes_the_mean_to_its_last_digit() {
+fn the_sum_implies_the_mean_to_its_last_digit() {
     let run = broken(
         &changed("  40.00\n", "  40.02\n"),
         "the sum of latencies makes a mean of 40.00 ms, but the report says 40.02 ms; they are \
@@ -203,7 +203,7 @@ fn run_at(times: [u32; 5]) -> String {
 const TIMES: [u32; 5] = [2, 4, 6, 8, 10];
 
 #[test]
-fn intervals_make_the_events_of_the_report() {
+fn intervals_add_up_to_the_events_of_the_report() {
     let (_, warnings) = log(&run_at(TIMES));
     assert_eq!(warnings, "");
     let second = |tps: &str| {

@@ -206,7 +206,7 @@ mod tests {
     /// The true 95th percentile over all possible seconds is 3.116 ms. Linear intervals reached
     /// beyond the whole distribution in four of ten runs.
     #[test]
-    fn percentiles_of_ten_uneven_seconds_have_intervals_that_hold() {
+    fn intervals_of_percentiles_cover_the_true_value_in_ten_uneven_seconds() {
         let all = (0..200).map(|seed| percentile_bounds(&ten_seconds(seed + 1), 0.95));
         let held = all.filter(|bounds| bounds.is_some_and(|bounds| bounds.contains(3.116)));
         let held = held.count();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_stay_between_nothing_and_all() {
+    fn intervals_of_shares_stay_between_0_and_1() {
         let share = |low, high| within_odds(Bounds { low, high }).unwrap();
         let near_one = share(0.90, 1.02);
         assert!(near_one.low < 0.90 && near_one.high < 1.0, "{near_one:?}");

@@ -146,7 +146,7 @@ mod tests {
     use super::course;
 
     #[test]
-    fn a_long_course_keeps_its_ends() {
+    fn a_long_list_of_values_keeps_its_first_and_last() {
         assert_eq!(course(vec!["1", "0", "0"]), "1, then 0");
         assert_eq!(course(vec!["1", "", "1"]), "1, then '', then 1");
         let long = course(vec!["1", "2", "3", "4", "5"]);

@@ -398,7 +398,7 @@ fn the_runs_own_work_and_unseen_sessions_are_not_blamed_on_others() {
 }
 
 #[test]
-fn transactions_lie_between_events_and_statements() {
+fn transactions_are_between_events_and_statements() {
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     let outcome = |run: &RunRecord| judged(run, "server-counters").outcome;
     assert_eq!(outcome(&run), Pass);

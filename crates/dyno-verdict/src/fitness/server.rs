@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debug_build_without_durability_is_found_out() {
+    fn a_debug_build_without_durability_is_reported() {
         let findings = judged(
             &[
                 ("server.build", "debug"),

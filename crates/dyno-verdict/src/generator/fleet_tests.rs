@@ -45,7 +45,7 @@ fn load_generators_on_the_servers_host_count() {
 }
 
 #[test]
-fn one_of_several_that_stood_still_is_not_the_generator_itself() {
+fn a_pause_of_one_agent_is_not_one_of_all_generators() {
     let paused = |of: &[usize]| {
         expect("client-cpu", Doubt, |run| {
             agents(run, ["here", "here"]);

@@ -420,7 +420,7 @@ fn every_event_is_accounted_for() {
 }
 
 #[test]
-fn percentiles_rest_on_enough_latencies_within_the_histogram() {
+fn percentiles_need_enough_latencies_within_the_histogram() {
     expect("samples", Pass, |_| {});
     expect("samples", Doubt, |run| summary(run).service.clipped = 1);
     expect("samples", Refuse, |run| summary(run).service.clipped = 5000);
@@ -457,7 +457,7 @@ fn a_shared_host_is_reported_but_is_not_a_doubt_by_itself() {
 }
 
 #[test]
-fn a_generator_that_stood_still_waited_for_a_cpu_only_if_it_did_then() {
+fn a_paused_generator_waited_for_a_cpu_only_if_it_did_so_meanwhile() {
     let waited = |waits: Option<&[f64]>, starved: Option<bool>, words: &str| {
         let found = expect("client-cpu", Doubt, |run| {
             match waits {

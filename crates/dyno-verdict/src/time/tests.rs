@@ -346,7 +346,7 @@ fn silences_are_stalls_whatever_seconds_they_span() {
 }
 
 #[test]
-fn a_generator_that_stood_still_is_not_the_targets_stall() {
+fn a_pause_of_the_generator_is_not_a_stall_of_the_target() {
     let mut rates = noisy(20, 1000.0, 0.05, 3);
     rates[5] = 0.0;
     let run = with_spans(&rates, EventKind::Frozen, &[(5.9, 1.0)]);

@@ -59,7 +59,7 @@ fn a_query_mode_without_its_end_is_left_out() {
 }
 
 #[test]
-fn all_of_a_line_of_progress() {
+fn a_progress_line_is_read_completely() {
     let line = "4.0 s, 234.8 tps, lat 0.783 ms stddev 0.226, 2 failed, lag 0.100 ms, \
                 1 skipped, 3 retried, 5 retries";
     let point = point(line).unwrap();

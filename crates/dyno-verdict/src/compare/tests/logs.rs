@@ -86,7 +86,7 @@ fn two_unnamed_workloads_are_not_the_same() {
 }
 
 #[test]
-fn counters_that_one_log_does_not_hold_are_not_compared() {
+fn counters_that_one_log_lacks_are_not_compared() {
     let run = |name: &str, seed: u64, unknown: &[&str]| {
         let mut run = samples::closed(
             &samples::noisy(30, 1000.0, 0.03, seed),

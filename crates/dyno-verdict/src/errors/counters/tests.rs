@@ -32,7 +32,7 @@ fn counted(run: &mut RunRecord, commits: f64) {
 }
 
 #[test]
-fn a_second_client_is_seen_besides_transactions_of_several_statements() {
+fn a_second_client_is_detected_if_transactions_have_several_statements() {
     let mut run = run(1, 0);
     for (commits, expected) in [
         (1_000.0, Pass),

@@ -143,7 +143,7 @@ fn engines_without_a_log_promise_less_than_the_settings() {
 }
 
 #[test]
-fn a_disk_that_is_memory_keeps_nothing() {
+fn files_in_memory_are_not_durable() {
     let of = |name: &str, kind: &str, outcome| {
         expect("durability", outcome, |run| fact(run, name, kind))
     };
@@ -297,7 +297,7 @@ fn rollbacks_on_sqlite_are_the_clients_count() {
 }
 
 #[test]
-fn tables_that_no_statement_names_are_not_accused() {
+fn tables_that_no_statement_names_do_not_count() {
     let unlogged = "db.table[part].persistence";
     let unnamed = expect("durability", Pass, |run| {
         fact(run, unlogged, "unlogged");
@@ -349,7 +349,7 @@ fn tables_of_other_schemas_count_and_unseen_ones_are_named() {
 }
 
 #[test]
-fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
+fn unchanged_files_of_sqlite_contain_no_commits() {
     let mut run = closed(&[1000.0; 20], Product::Sqlite);
     summary(&mut run).totals.writes = 500;
     fact(&mut run, "db.file.changed", "yes");
@@ -359,7 +359,7 @@ fn files_of_sqlite_that_did_not_change_hold_nothing_new() {
 }
 
 #[test]
-fn one_endpoint_does_not_vouch_for_the_others() {
+fn the_class_of_one_endpoint_is_not_that_of_the_others() {
     expect("durability", Pass, |_| {});
     let found = expect("durability", NotChecked, |run| {
         let endpoints = &mut summary(run).endpoints;

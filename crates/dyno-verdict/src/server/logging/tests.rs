@@ -148,7 +148,7 @@ fn the_slow_log_is_judged_by_its_counter() {
 }
 
 #[test]
-fn a_log_of_changes_holds_nothing_of_a_run_that_only_reads() {
+fn a_log_of_changes_has_no_statement_of_a_run_that_only_reads() {
     let logged = |writes: u64, outcome| {
         let mut run = samples::good();
         setting(&mut run, "log_statement", "mod");

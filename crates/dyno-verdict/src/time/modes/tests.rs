@@ -33,7 +33,7 @@ fn of(modes: &[(f64, f64)], change: impl FnOnce(&mut RunRecord)) -> Finding {
 }
 
 #[test]
-fn one_mode_is_as_it_should_be() {
+fn a_single_mode_passes() {
     expect("latency-modes", Pass, |_| {});
     for modes in [
         &[(3.0, 1.0)][..],
