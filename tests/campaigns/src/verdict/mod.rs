@@ -126,7 +126,7 @@ fn one(
     let folder = campaign.case_folder(number)?;
     let (done, again) = until_undisturbed(bed, number, case, &folder)?;
     tally.again += u64::from(!again.is_empty());
-    // A varying rate is not the fault of the run, and the doubt says nothing else.
+    // A good run whose only doubt is a rate that varies too much has not failed.
     let uneven = !case.is_bad() && done.too_uneven && !done.failures.is_empty();
     tally.uneven += u64::from(uneven);
     let failures = if uneven { &[][..] } else { &done.failures };

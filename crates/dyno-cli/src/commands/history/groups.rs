@@ -105,7 +105,7 @@ fn level(line: &RunLine, by: &str) -> Option<String> {
     }
 }
 
-/// The numbers of a version, which order it, and its text.
+/// Splits a version into the numbers by which it is ordered, and its text.
 fn numbers(version: &str) -> (Vec<u64>, String) {
     let parts = version.split(|c: char| !c.is_ascii_digit());
     let parts = parts.filter(|part| !part.is_empty());
