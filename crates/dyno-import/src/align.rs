@@ -55,8 +55,8 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
     for log in logs {
         let Some(times) = times(log, &run.intervals, place, said) else {
             let why = format!(
-                "the log of {} has no times, and several runs share it: run it with -t, and print \
-                 times on the lines of {}",
+                "the log of {0} has no times, and several runs share it: run {0} with -t, and add \
+                 times to the lines of {1}",
                 log.tool,
                 run.head.source.tool()
             );

@@ -231,7 +231,7 @@ fn restarts(view: &View) -> CheckResult {
         || view.run.fact(names::SERVER_UPTIME_S_END).is_some();
     let asked = asked_to_reconnect(view);
     let reconnects = match asked {
-        true => reconnects(totals.reconnects) + ", as --reconnect asks",
+        true => reconnects(totals.reconnects) + ", as --reconnect requests",
         false => reconnects(totals.reconnects),
     };
     let see_log = "See the server's log for why it ended or hung, and run again.";

@@ -138,7 +138,7 @@ fn length(view: &View) -> CheckResult {
             text::rate(mean),
             match half < 100.0 {
                 true => format!("{} % either way", text::plain(half)),
-                false => "no better than its own size".to_owned(),
+                false => "100 % or worse either way".to_owned(),
             },
             effective.map_or_else(String::new, |n| format!(
                 "; its {} are worth {} independent ones",

@@ -69,6 +69,6 @@ fn a_log_without_totals_does_not_say_that_nothing_was_done() {
     run.intervals.clear();
     run.not_observed.push(values::gap(TOTALS_UNKNOWN, ""));
     let finding = check(&run, "work-done", Refuse);
-    let expected = "The log does not say how much was done in which time.";
+    let expected = "The log shows neither totals nor the time they took.";
     assert_eq!(finding.evidence, expected);
 }

@@ -210,7 +210,7 @@ fn nothing_done(view: &View) -> CheckResult {
         .any(|gap| gap.what == TOTALS_UNKNOWN)
     {
         return CheckResult::refuse(
-            "The log does not say how much was done in which time.",
+            "The log shows neither totals nor the time they took.",
             "Import the whole output, with the totals at its end.",
         );
     }

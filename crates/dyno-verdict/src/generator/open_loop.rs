@@ -334,7 +334,7 @@ fn arrivals(view: &View) -> CheckResult {
     let part = view.drive().and_then(|drive| drive.shard.as_ref());
     match (open.arrivals, part) {
         (Arrivals::Poisson, Some(part)) if part.of > 1 => CheckResult::not_checked(format!(
-            "This load generator takes its turn, {part}, of the Poisson arrivals, so its own \
+            "This load generator gets a regular part of the Poisson arrivals ({part}), so its own \
              arrivals are more even than a Poisson process."
         )),
         (Arrivals::Poisson, _) => poisson(&counts, mean),

@@ -112,7 +112,7 @@ fn replication(view: &View) -> CheckResult {
                 "See its status (SHOW REPLICA STATUS) for the error, and start it again.",
             ),
             false => CheckResult::not_checked(format!(
-                "The server is a {fact} and does not know the lag of its replicas: ask them."
+                "The server is a {fact} and does not know their lag: observe a replica."
             )),
         };
     };
