@@ -279,7 +279,7 @@ impl Meter<'_> {
         ]
     }
 
-    /// The workers only, as counted by the client; otherwise its process.
+    /// The workers only, as counted by the client, or else its whole process.
     fn client_cpu(&self) -> Cost {
         let own = self
             .view

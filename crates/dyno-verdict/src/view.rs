@@ -223,7 +223,7 @@ impl<'a> View<'a> {
         Shortest::of(self.run).event_s > self.usual_s()
     }
 
-    /// The relevant latencies: response times in an open loop, otherwise service times.
+    /// The relevant latencies: response times of an open loop, service times of a closed one.
     pub(crate) fn latency(&self) -> Option<&'a LatencySummary> {
         self.summary().map(RunSummary::latency)
     }

@@ -15,7 +15,7 @@ pub(super) const DISK: Check = Check {
     name: "disk",
     title: "Free space, and the end of a disk's burst",
     rule: "Doubt if less than {0} % of the file system or {1} GiB is free. Doubt if a disk that \
-           was {2} % busy lost {3} % of its bytes per second for good while its waits grew as \
+           was {2} % busy lost {3} % of its bytes per second permanently while its waits grew as \
            much. Needs {4} samples.",
     thresholds: &[FREE_SHARE, FREE_GIB, DISK_BUSY, STEP, SAMPLES],
     make: disk,
@@ -91,7 +91,7 @@ fn disk(view: &View) -> CheckResult {
     let backup = (steps.iter()).find_map(|(_, at_s, ..)| backups::at(view, *at_s));
     seen.extend(backup.clone());
     if steps.is_empty() && enough {
-        seen.push("no disk slowed down for good".to_owned());
+        seen.push("no disk slowed down permanently".to_owned());
     }
     seen.extend(schedulers(view));
     CheckResult::of(

@@ -195,8 +195,7 @@ impl Promise {
         self.weaker.push((class, why));
     }
 
-    /// The reasons for the class: if it raises a doubt, only its own; otherwise those of all
-    /// classes.
+    /// The reasons for the class: those of all classes, or only its own if it raises a doubt.
     fn deciding(&self) -> Vec<String> {
         let decides = |class: Class| match self.class.is_doubted() {
             true => class == self.class,

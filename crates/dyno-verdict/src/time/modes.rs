@@ -287,7 +287,8 @@ fn locks(view: &View, longer: f64) -> Option<String> {
     /// The share of that time that must be lock waits: looking at the sessions once a second misses
     /// a part.
     const PART: f64 = 0.5;
-    // The time that statements waited for row locks, per second; otherwise looks at the sessions.
+    // The time that statements waited for row locks, per second, or else samples of the session
+    // list.
     let waiting = [
         names::DB_STATUS_INNODB_ROW_LOCK_TIME,
         names::DB_SESSIONS_LOCK,

@@ -125,9 +125,8 @@ fn stalls(view: &View) -> CheckResult {
 
 fn advice(causes: &[Cause]) -> &'static str {
     if causes.contains(&Cause::ServerSilent) {
-        "See the server's log and the kernel's (dmesg) for what stopped the whole server, which \
-         answered nobody: a signal or a debugger, swapping, a frozen virtual machine, a disk that \
-         hung."
+        "See the server's log and the kernel's (dmesg) for what stopped the whole server: a signal \
+         or a debugger, swapping, a frozen virtual machine, a disk that hung."
     } else if causes.contains(&Cause::Backup) {
         causes::backups::ADVICE
     } else if causes.contains(&Cause::LockWaits) {

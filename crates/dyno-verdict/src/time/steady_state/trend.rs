@@ -118,8 +118,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// A step, if the values are closer to one than to a drift; otherwise the largest of
-    /// several changes.
+    /// A step if the values are closer to one than to a drift, or else the largest of several
+    /// changes.
     pub(super) fn of(values: &[f64]) -> Option<Self> {
         let several = || {
             let changes = super::super::changes(values).into_iter();
