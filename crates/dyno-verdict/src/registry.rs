@@ -172,7 +172,7 @@ mod tests {
         );
     }
 
-    /// The number of all checks in the output that the guide shows: `43 of 63 checks ran`.
+    /// The number of all checks in the output that the guide shows: `43 of 64 checks ran`.
     #[test]
     fn the_guide_shows_the_number_of_checks() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

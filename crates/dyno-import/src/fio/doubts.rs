@@ -128,7 +128,7 @@ impl Group<'_> {
         }
     }
 
-    /// The jobs without the figures that are left out.
+    /// The jobs without the doubted figures.
     pub(super) fn without(&self, doubts: &[Doubt]) -> Vec<Job> {
         let mut jobs: Vec<Job> = self.jobs.iter().map(|job| (*job).clone()).collect();
         for doubt in doubts {
@@ -153,7 +153,7 @@ impl Group<'_> {
                 job.sync.leave_out(doubt.leaves);
             }
         }
-        // Those of the other jobs are not all.
+        // The syncs of the other jobs would be only a part of the sum.
         if doubts.iter().any(|doubt| doubt.leaves == Leaves::Syncs) {
             jobs.iter_mut().for_each(|job| job.sync.total_ios = 0);
         }

@@ -38,7 +38,8 @@ thresholds! {
     HOT = 90.0, "percent", "share of draws in the hot set": "the run then measures the cache";
 }
 
-/// The smallest number of counted rows per row read: less than 1 because a sample may be late.
+/// The server must count at least this share of the rows that the statements read. It is less
+/// than 1 because samples may be late.
 const SEEN: f64 = 0.5;
 
 /// Rows that MySQL and MariaDB read by indexes, of tables of any engine.
@@ -242,7 +243,7 @@ fn hot_share(plan: &RandPlan, draws: f64, range: f64) -> Option<f64> {
                 f64::from(plan.spec_pct) / 100.0,
                 f64::from(plan.spec_res) / 100.0,
             );
-            // The hot part alone, or all of it plus the missing part of the surrounding bell curve.
+            // A part of the hot keys, or the part of the bell curve around them that gets the rest.
             if draws <= gets {
                 hot * draws / gets
             } else {

@@ -283,7 +283,8 @@ impl<'a> Ends<'a> {
 
     fn rolled_back(&self) -> Option<String> {
         let ended = (self.rollbacks + self.commits).max(f64::MIN_POSITIVE);
-        // A transaction may follow another that only reads: both shares must be large.
+        // An event may have another transaction, which only reads, so the share of the events must
+        // be large, too.
         let least = self.rollbacks / ended.max(self.events);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
