@@ -22,8 +22,8 @@ pub(super) const WORK: Check = Check {
            (`misses` judges empty reads), {4} % touch no table, a statement took less than {1} us \
            over a connection, or sessions spent {6} % of their time outside events. Doubt if rate \
            times latency exceeds the sessions by {2} %, or events exceed statements by {5} %. \
-           Doubt if an imported log's stated time is off by {3} % and by more than one event, or \
-           {7} % of its transactions have no time.",
+           Doubt if an imported log's stated time is off by {3} % and by more than its last events \
+           explain, or {7} % of its transactions have no time.",
     thresholds: &[
         ROWS,
         STATEMENT_US,
