@@ -10,12 +10,14 @@
 //! - Summaries of every kind of run, which the snapshots of reports show: `src/summaries.rs`.
 //! - Runs of any length with everything that a page can show: `src/full.rs`.
 //! - A small run with an example of everything, for exports: `src/small.rs`.
+//! - The answer of a duet: `src/duet.rs`.
 //! - Single values (facts, events, series, findings), with defaults for what rarely matters:
 //!   `src/values.rs`.
 //! - Assertions about texts: `src/texts.rs`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a broken sample may well panic
 
+pub mod duet;
 pub mod full;
 mod run;
 pub mod small;

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use dyno_analysis::summary::recorded;
 use dyno_analysis::window::Window;
 use dyno_core::catalogue::names;
-use dyno_core::record::{Fact, RunRecord, Source};
+use dyno_core::record::{RunRecord, Source};
 use dyno_core::summary::RunSummary;
 use dyno_report::terminal::{advice, duet_row, facts, findings, profiles};
 use dyno_results::{Results, Scope};
@@ -76,10 +76,6 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         }
         if parsed.has("facts") {
             console::out("\n");
-            let known: Vec<Fact> = (known.iter())
-                .filter(|fact| fact.name != names::DUET_ANSWER)
-                .cloned()
-                .collect();
             console::page(&look, |look| facts(&known, look));
         }
         if parsed.has("cpu-profile") {

@@ -1,5 +1,6 @@
 //! Facts about the host, the server and the tables, observed before the load.
 
+use dyno_core::catalogue::names;
 use dyno_core::record::Fact;
 use dyno_core::tables::{TableGroup, groups, label_of};
 
@@ -7,10 +8,10 @@ use super::{Table, Value};
 use crate::number::bytes;
 use crate::terminal::Ink;
 
-/// A row for each fact, except those about tables.
+/// A row for each fact, except those about tables and the answer of a duet, which is a document.
 pub(crate) fn facts(facts: &[Fact]) -> Table {
-    let own = facts.iter().filter(|fact| label_of(&fact.name).is_none());
-    Table::of(own)
+    let is_row = |fact: &&Fact| label_of(&fact.name).is_none() && fact.name != names::DUET_ANSWER;
+    Table::of(facts.iter().filter(is_row))
         .text("fact", 0, |fact| Value::Code(fact.name.clone()))
         .text("value", 0, value)
         .text("source", 0, |fact| (Ink::Faint, fact.source.clone()))

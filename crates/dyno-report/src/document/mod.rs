@@ -3,6 +3,7 @@
 mod agents;
 mod comparison;
 mod costs;
+mod duet;
 mod equivalence;
 mod errors;
 mod facts;
@@ -26,6 +27,8 @@ pub(crate) use agents::agents;
 pub(crate) use comparison::{basis, digits, headed, interval, is_there, metrics, remark, times};
 pub use costs::others;
 pub(crate) use costs::{costs, included, other_work, shared_costs, with};
+pub use duet::duet_answer;
+pub(crate) use duet::{duet_figures, duet_judged, duet_notes, duet_of, duet_of_both, duet_sides};
 pub use equivalence::equivalence_words;
 pub(crate) use equivalence::{equivalence_rule, equivalence_short, equivalence_word};
 pub(crate) use errors::{

@@ -4,6 +4,7 @@
 //! script draws with Apache ECharts (version in `assets/build.sh`). A Content-Security-Policy
 //! forbids every load and every script but these two.
 
+use dyno_core::duet::DuetSummary;
 use dyno_core::finding::Tally;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_verdict::Comparison;
@@ -19,6 +20,7 @@ mod data;
 mod database;
 mod disks;
 mod distribution;
+mod duet;
 mod experiment;
 mod figures;
 mod findings;
@@ -85,6 +87,15 @@ pub struct ReportInput<'a> {
     pub generated_unix_s: f64,
     /// The heading of a report on several runs, and the page's title; if empty, it is generated.
     pub title: &'a str,
+}
+
+impl ReportInput<'_> {
+    /// The duet whose sides the runs are. Its answer comes from paired slices, and an experiment
+    /// has its own.
+    pub(crate) fn duet(&self) -> Option<DuetSummary> {
+        let found = document::duet_of_both(self.runs);
+        found.filter(|_| self.experiment.is_none())
+    }
 }
 
 /// The page.
@@ -168,6 +179,7 @@ fn one_run(page: &mut Page, view: &View<'_>) {
 
 fn sections(page: &mut Page, view: &View<'_>) {
     overview::write(page, view);
+    duet::write(page, view);
     throughput::write(page, view);
     parts::write(page, view);
     latency::write(page, view);
@@ -194,17 +206,20 @@ fn sections(page: &mut Page, view: &View<'_>) {
 /// The requested title, or one derived from the runs; for a comparison with its outcome.
 fn heading(input: &ReportInput<'_>, views: &[View<'_>]) -> String {
     let searched = dyno_analysis::search::answer_of(input.runs);
+    let in_duet = input.duet();
     let title = match views {
         _ if !input.title.is_empty() => input.title.to_owned(),
         [] => "No runs".to_owned(),
         [view] => view.title(),
-        views => match searched {
-            Some(answer) => answer.to_owned(),
-            None => several::sentence(&several::sides(input, views)),
+        views => match (searched, &in_duet) {
+            (Some(answer), _) => answer.to_owned(),
+            (None, Some(found)) => document::duet_judged(found),
+            (None, None) => several::sentence(&several::sides(input, views)),
         },
     };
-    // Experiments and searches have answers of another kind.
-    if views.len() < 2 || searched.is_some() || input.experiment.is_some() {
+    // Experiments, searches and duets have answers of another kind.
+    let has_answer = searched.is_some() || input.experiment.is_some() || in_duet.is_some();
+    if views.len() < 2 || has_answer {
         return title;
     }
     match several::outcome(&several::sides(input, views)) {

@@ -15,8 +15,7 @@ use dyno_core::record::RunRecord;
 use dyno_verdict::{CompareError, Comparison, poolable};
 use maud::{Markup, html};
 
-use super::blocks;
-use super::figures;
+use super::{blocks, duet, figures};
 use super::markup::Text;
 use super::page::Page;
 use super::run::View;
@@ -46,7 +45,9 @@ pub(super) fn labels(input: &ReportInput<'_>) -> Vec<String> {
 
 fn named(input: &ReportInput<'_>) -> Vec<String> {
     let sides = input.sides.iter().map(|side| runs_of(input, side));
-    names::names(&sides.collect::<Vec<_>>())
+    let sides: Vec<Vec<&RunRecord>> = sides.collect();
+    let of_duet = input.duet().and_then(|found| duet::names(&found, &sides));
+    of_duet.unwrap_or_else(|| names::names(&sides))
 }
 
 fn runs_of<'a>(input: &ReportInput<'a>, side: &[usize]) -> Vec<&'a RunRecord> {
@@ -94,6 +95,7 @@ pub fn refusals(input: &ReportInput<'_>) -> Vec<String> {
             all.push(why);
         }
     };
+    let is_duet = input.duet().is_some();
     for side in input.sides {
         if let Err(error) = pools(&runs_of(input, side)) {
             add(error.sentence());
@@ -102,8 +104,8 @@ pub fn refusals(input: &ReportInput<'_>) -> Vec<String> {
     for compared in input.compared {
         match compared {
             Err(why) => add(why.clone()),
-            // An experiment has its own rule for refused trials.
-            Ok(_) if input.experiment.is_some() => {}
+            // An experiment has its own rule for refused trials, and a duet its own verdict.
+            Ok(_) if input.experiment.is_some() || is_duet => {}
             Ok(compared) => {
                 let refuses = |finding: &&Finding| {
                     finding.outcome == Outcome::Refuse && finding.waived.is_none()
@@ -127,9 +129,11 @@ fn pools(runs: &[&RunRecord]) -> Result<(), CompareError> {
 /// Writes the part before the individual runs.
 pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>], title: &str) {
     let sides = sides(input, views);
-    // An experiment already has an answer by its own method; a second one could differ.
-    let is_judged = input.experiment.is_none();
-    page.overview("runs", if is_judged { "Answer" } else { "Runs" });
+    let in_duet = input.duet();
+    // Experiments and duets already have answers by their own methods; a second one could differ.
+    let is_judged = input.experiment.is_none() && in_duet.is_none();
+    let is_answer = input.experiment.is_none();
+    page.overview("runs", if is_answer { "Answer" } else { "Runs" });
     // A user's heading does not replace the answer of the runs' search.
     let searched = dyno_analysis::search::answer_of(input.runs);
     let against = against(&sides).filter(|_| is_judged && searched.is_none());
@@ -148,8 +152,15 @@ pub(super) fn write(page: &mut Page, input: &ReportInput<'_>, views: &[View<'_>]
         @for why in refusals(input) {
             p class="banner" { (Text(why)) }
         }
-        (table(&sides, is_judged))
     });
+    if let Some(found) = &in_duet {
+        if !input.title.is_empty() {
+            page.put(html! { p class="lead" { (Text(document::duet_judged(found))) } });
+        }
+        duet::show(page, found);
+        page.put(duet::about_runs(found));
+    }
+    page.put(table(&sides, is_judged));
     page.end_section();
     if let Some(table) = input.pivot {
         pivot::write(page, table, views);

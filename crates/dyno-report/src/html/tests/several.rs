@@ -1,11 +1,13 @@
 //! Pages of several runs.
 
+use dyno_core::catalogue::names;
+use dyno_core::duet::{DuetAnswer, DuetSummary};
 use dyno_core::finding::Verdict;
 use dyno_core::record::RunRecord;
 use dyno_samples::full::{self as samples, Shape};
 use dyno_verdict::{CompareOptions, Comparison, Group, Layout, compare, level, pivot};
 
-use super::{SHORT, data_of, text_of, written};
+use super::{SHORT, data_of, page_of, text_of, written};
 use crate::Pivot;
 use crate::html::{ReportInput, refusals};
 
@@ -113,6 +115,46 @@ pub(in crate::html) fn by_factors() -> Several {
         pooled: None,
     });
     all
+}
+
+/// Both sides of a duet, and its answer.
+fn sides_of_a_duet() -> (Several, DuetSummary) {
+    let found = dyno_samples::duet::duet(0.979, 0.972, 0.986, DuetAnswer::Different);
+    let answer = serde_json::to_string(&found).unwrap();
+    let mut runs = vec![run_of(1, 1.0, &[]), run_of(2, 0.7, &[])];
+    for run in &mut runs {
+        dyno_samples::fact(run, names::DUET_ANSWER, &answer);
+    }
+    (Several::of(runs, vec![vec![0], vec![1]]), found)
+}
+
+#[test]
+fn the_page_of_a_duet_has_its_answer() {
+    const ANSWER: &str = "B is 2.1 % slower (1.4–2.8 %), 480 blocks in 4 min – valid";
+    let (several, _) = sides_of_a_duet();
+    let page = several.page();
+    let text = text_of(&page);
+    assert!(page.contains(&format!("<title>{ANSWER} – Dyno</title>")));
+    assert!(text.contains(&format!("<h1 id=\"runs-h\">{ANSWER}</h1>")));
+    for part in ["0.972 – 0.986", "50.0 ms each", "waited while the other worked"] {
+        assert!(text.contains(part), "{part}");
+    }
+    // The ratio of the runs, 0.7, is no answer, and the JSON is not for readers.
+    assert!(!text.contains("id=\"ratios\"") && !text.contains("schema_version"));
+    let alone = page_of(&several.runs[..1]);
+    assert!(text_of(&alone).contains(&format!("<p class=\"lead\">{ANSWER}</p>")));
+}
+
+#[test]
+fn runs_of_different_duets_are_compared() {
+    let (mut several, mut found) = sides_of_a_duet();
+    found.name = "another".to_owned();
+    let answer = serde_json::to_string(&found).unwrap();
+    let facts = several.runs[1].facts.iter_mut();
+    let mut facts = facts.filter(|fact| fact.name == names::DUET_ANSWER);
+    facts.next().unwrap().value = answer;
+    let page = several.page();
+    assert!(text_of(&page).contains("id=\"ratios\""));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod run;
 mod tests;
 
 use dyno_analysis::summary::rebuild;
+use dyno_core::duet::DuetSummary;
 use dyno_core::finding::{Tally, verdict};
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::summary::RunSummary;
@@ -15,10 +16,10 @@ use dyno_verdict::Comparison;
 
 use super::pivot::{legend, texts, title};
 use super::{brief, compare};
-use crate::document::{headed, marked};
+use crate::document::{self, marked};
 use crate::html::ReportInput;
 use crate::{History, Pivot};
-use markup::{joined, sections, table, tabulated, text};
+use markup::{headed, joined, sections, table, tabulated, text};
 
 /// The runs: verdict, figures, findings and settings; of several also how they compare.
 pub fn report(input: &ReportInput<'_>) -> String {
@@ -32,10 +33,27 @@ pub fn report(input: &ReportInput<'_>) -> String {
                 "" => brief::title(only),
                 title => title.to_owned(),
             };
-            run::one(&title, only)
+            let found = input.runs.first().and_then(document::duet_of);
+            joined([
+                run::one(&title, only),
+                found.as_ref().map(duet).unwrap_or_default(),
+            ])
         }
         several => run::several(input, several),
     }
+}
+
+/// The duet whose sides are reported.
+fn duet(found: &DuetSummary) -> String {
+    let content = [
+        format!("{}\n", text(&document::duet_judged(found))),
+        tabulated(document::duet_figures(&found.figures)),
+        sections(|page| {
+            page.show(document::duet_sides(found));
+            page.show(document::duet_notes(found, false));
+        }),
+    ];
+    headed("Duet", joined(content))
 }
 
 /// A run's summary with the parts that are kept separately.
@@ -62,7 +80,7 @@ pub fn comparison(compared: &Comparison, all: bool) -> String {
 fn ratios(compared: &Comparison, all: bool) -> String {
     let (_, word) = marked(verdict(&compared.findings), false);
     let tally = Tally::of(&compared.findings).words();
-    let figures = headed(compare::metrics(compared, false), ["figure", "base", "new"]);
+    let figures = document::headed(compare::metrics(compared, false), ["figure", "base", "new"]);
     joined([
         format!("**{}** – {}\n", text(&word), text(&tally)),
         sections(|page| compare::both(compared, page)),

@@ -11,7 +11,7 @@ use super::super::verdict::weak_durability;
 use super::super::words::EventWord;
 use super::super::{brief, compare, parts, sections, set_up, statements};
 use super::markup::{headed, joined, labelled, rows, tabulated, text};
-use super::{cells, list, markup, ratios};
+use super::{cells, duet, list, markup, ratios};
 use crate::Pivot;
 use crate::document::{self, Table, Value};
 use crate::html::{ReportInput, names, refusals};
@@ -68,13 +68,15 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
         let lines = rows(|page| remarks(run, page)).into_iter();
         lines.map(move |(label, body)| vec![name.clone(), label, body])
     });
-    let compared = match input.compared {
-        [Ok(only)] => ratios(only, false),
+    let in_duet = input.duet();
+    let compared = match (input.compared, &in_duet) {
+        ([Ok(only)], None) => ratios(only, false),
         _ => String::new(),
     };
     joined([
         format!("## {}\n", text(&title)),
         answers(input),
+        in_duet.as_ref().map(duet).unwrap_or_default(),
         tabulated(figures(&all)),
         caption(runs),
         labelled(&noted.collect::<Vec<_>>()),
@@ -88,7 +90,7 @@ pub(super) fn several(input: &ReportInput<'_>, runs: &[RunSummary]) -> String {
 /// The answer of each comparison with the base, unless the title is the only one, and why others
 /// have none.
 fn answers(input: &ReportInput<'_>) -> String {
-    let is_title = input.compared.len() == 1 && input.title.is_empty();
+    let is_title = input.compared.len() == 1 && input.title.is_empty() || input.duet().is_some();
     let found = input.compared.iter().flatten().filter(|_| !is_title);
     let answers = found.map(compare::answer);
     list(&answers.chain(refusals(input)).collect::<Vec<_>>())

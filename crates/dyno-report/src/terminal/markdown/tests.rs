@@ -1,3 +1,5 @@
+use dyno_core::catalogue::names;
+use dyno_core::duet::DuetAnswer;
 use dyno_core::finding::Outcome;
 use dyno_core::record::NotObserved;
 use dyno_core::unknown::TOTALS_UNKNOWN;
@@ -136,6 +138,25 @@ fn several_runs_have_a_row_each_and_the_comparison() {
         printed.contains("- Different \\| workloads.\n"),
         "{printed}"
     );
+    assert!(!printed.contains("### Comparison"), "{printed}");
+}
+
+#[test]
+fn sides_of_a_duet_have_its_answer() {
+    let found = dyno_samples::duet::duet(0.979, 0.972, 0.986, DuetAnswer::Different);
+    let mut runs = two_runs();
+    for run in &mut runs {
+        let answer = serde_json::to_string(&found).unwrap();
+        dyno_samples::fact(run, names::DUET_ANSWER, &answer);
+    }
+    let compared = compare(&[&runs[0]], &[&runs[1]], &CompareOptions::default());
+    let printed = reported(&runs, &[compared.map_err(|error| error.to_string())]);
+    sound(&printed);
+    assert!(
+        printed.starts_with("## B is 2.1 % slower (1.4–2.8 %), 480 blocks in 4 min – valid\n"),
+        "{printed}"
+    );
+    assert!(printed.contains("| events/s | 12,000 | 11,748 | 0.979 | 0.972 – 0.986 |"));
     assert!(!printed.contains("### Comparison"), "{printed}");
 }
 
