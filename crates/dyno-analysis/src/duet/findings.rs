@@ -4,7 +4,7 @@ use dyno_core::duet::DuetFinding;
 use dyno_core::finding::Outcome;
 use dyno_stats::PairedRatio;
 
-use super::DuetMeasurement;
+use super::{DuetMeasurement, ServerWork};
 
 /// The confidence of a carry-over. Both sides are tested, so at most 1 duet in 50 has a false one.
 const CARRIED_CONFIDENCE: f64 = 0.99;
@@ -13,6 +13,8 @@ const CARRIED_MIN: f64 = 0.01;
 /// A server that uses this share of its CPU time in the other side's slices may disturb that side.
 /// The share is relative to the CPU time in its own slices.
 const IDLE_MAX: f64 = 0.1;
+/// Fewer bytes per second written in the other side's slices disturb no disk.
+const WRITTEN_MIN: f64 = 1e6;
 
 const SIDES: [&str; 2] = ["A", "B"];
 
@@ -88,37 +90,56 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
         let why = "Both sides use the same server.";
         return finding(check, Outcome::NotChecked, why, "");
     }
-    let mut known = false;
+    let (mut knows_cpu, mut knows_writes) = (false, false);
     let mut found = Vec::new();
     for (side, name) in SIDES.iter().enumerate() {
-        let (mut own_ns, mut idle_ns) = (0.0, 0.0);
-        for block in &duet.blocks {
-            if let (Some(own), Some(idle)) = (block[side].server_ns, block[side].idle_ns) {
-                own_ns += own;
-                idle_ns += idle;
+        let works = duet.blocks.iter().map(|block| &block[side]);
+        let works: Vec<(ServerWork, ServerWork)> = works
+            .filter_map(|own| own.server.zip(own.idle))
+            .collect();
+        let cpu = sums(works.iter().map(|(own, idle)| (own.cpu_ns, idle.cpu_ns)));
+        let share = cpu.1 / cpu.0;
+        if cpu.0 > 0.0 {
+            knows_cpu = true;
+            if share >= IDLE_MAX {
+                found.push(format!(
+                    "while the other side worked, the server of side {name} used {:.0} % of the \
+                     CPU time that it used in its own slices",
+                    share * 100.0
+                ));
             }
         }
-        if own_ns <= 0.0 {
+        let bytes = works.iter().map(|(own, idle)| own.written_bytes.zip(idle.written_bytes));
+        let Some(bytes) = bytes.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()) else {
             continue;
-        }
-        known = true;
-        let share = idle_ns / own_ns;
-        if share >= IDLE_MAX {
+        };
+        knows_writes = true;
+        let counted_s = bytes.len() as f64 * duet.counted_s;
+        let (own, idle) = sums(bytes.into_iter());
+        let per_s = idle / counted_s;
+        if per_s >= WRITTEN_MIN && idle >= IDLE_MAX * own {
             found.push(format!(
-                "while the other side worked, the server of side {name} used {:.0} % of the CPU \
-                 time that it used in its own slices",
-                share * 100.0
+                "while the other side worked, the server of side {name} wrote {:.1} MB/s, {:.0} % \
+                 of what it wrote in its own slices",
+                per_s / 1e6,
+                idle / own.max(1.0) * 100.0
             ));
         }
     }
-    match (known, found.as_slice()) {
+    match (knows_cpu, found.as_slice()) {
         (false, _) => {
             let why = "The CPU time of the servers was not observed.";
             finding(check, Outcome::NotChecked, why, "")
         }
         (true, []) => {
-            let fine = "Each server is almost idle while the other side works.";
-            finding(check, Outcome::Pass, fine, "")
+            let of_writes = match knows_writes {
+                true => "",
+                false => " Their writes were not observed.",
+            };
+            let fine = format!(
+                "Each server is almost idle while the other side works.{of_writes}"
+            );
+            finding(check, Outcome::Pass, &fine, "")
         }
         (true, found) => finding(
             check,
@@ -128,6 +149,12 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
              first, limit it, or use --mode simultaneous.",
         ),
     }
+}
+
+/// The sums of both amounts.
+fn sums(pairs: impl Iterator<Item = (u64, u64)>) -> (f64, f64) {
+    let (own, idle) = pairs.fold((0, 0), |all, pair| (all.0 + pair.0, all.1 + pair.1));
+    (own as f64, idle as f64)
 }
 
 fn finding(check: &str, outcome: Outcome, evidence: &str, advice: &str) -> DuetFinding {

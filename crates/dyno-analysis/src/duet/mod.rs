@@ -18,6 +18,35 @@ pub const CONFIDENCE: f64 = 0.95;
 /// No time to decide is estimated beyond this many times the length of the duet.
 const LONGER_MAX: f64 = 1_000.0;
 
+/// The work of a server in some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerWork {
+    /// CPU time in nanoseconds.
+    pub cpu_ns: u64,
+    /// Bytes written to disk; `None` if not observed.
+    pub written_bytes: Option<u64>,
+}
+
+impl ServerWork {
+    /// The work since an earlier reading.
+    pub fn since(self, before: Self) -> Self {
+        let written = self.written_bytes.zip(before.written_bytes);
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            written_bytes: written.map(|(now, before)| now.saturating_sub(before)),
+        }
+    }
+
+    /// This work and more.
+    pub fn and(self, more: Self) -> Self {
+        let written = self.written_bytes.zip(more.written_bytes);
+        Self {
+            cpu_ns: self.cpu_ns + more.cpu_ns,
+            written_bytes: written.map(|(one, other)| one + other),
+        }
+    }
+}
+
 /// What one side did in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockSide {
@@ -25,10 +54,10 @@ pub struct BlockSide {
     pub events: f64,
     /// CPU time of its workers, in nanoseconds.
     pub client_ns: f64,
-    /// CPU time of its server in its own slices, in nanoseconds; `None` if not observed.
-    pub server_ns: Option<f64>,
-    /// CPU time of its server in the other side's slices.
-    pub idle_ns: Option<f64>,
+    /// The work of its server in its own slices; `None` if not observed.
+    pub server: Option<ServerWork>,
+    /// The work of its server in the other side's slices.
+    pub idle: Option<ServerWork>,
     /// Counted events of its two neighbouring slices, in order: the first follows the other side.
     /// `None` for the side whose slices are at the ends of the block.
     pub neighbours: Option<[f64; 2]>,
@@ -71,7 +100,9 @@ impl DuetMeasurement {
         let others = percents.iter().filter(|own| Some(**own) != self.subject);
         let mut others: Vec<DuetFigure> = others.map(|own| self.percentile(*own)).collect();
         others.extend(self.cost("client CPU per event", |own| Some(own.client_ns)));
-        others.extend(self.cost("server CPU per event", |own| own.server_ns));
+        others.extend(self.cost("server CPU per event", |own| {
+            own.server.map(|work| work.cpu_ns as f64)
+        }));
         let subject = match self.subject {
             Some(percent) => {
                 others.insert(0, rate);

@@ -1,6 +1,13 @@
 use super::*;
 use dyno_core::finding::Outcome;
 
+fn work(cpu_ns: u64, written_bytes: u64) -> Option<ServerWork> {
+    Some(ServerWork {
+        cpu_ns,
+        written_bytes: Some(written_bytes),
+    })
+}
+
 /// Blocks in which B has `ratio` times the events of A, whose speed swings by half.
 fn duet(blocks: usize, ratio: f64) -> DuetMeasurement {
     let block = |at: usize| {
@@ -10,8 +17,8 @@ fn duet(blocks: usize, ratio: f64) -> DuetMeasurement {
         let side = |factor: f64, neighbours: Option<[f64; 2]>| BlockSide {
             events: 100.0 * speed * factor,
             client_ns: 1_000.0 * speed * factor,
-            server_ns: Some(5_000.0 * speed),
-            idle_ns: Some(10.0),
+            server: work((5_000.0 * speed) as u64, 1_000),
+            idle: work(10, 10),
             neighbours,
         };
         [
@@ -74,7 +81,7 @@ fn an_open_loop_is_about_a_percentile() {
 fn an_unobserved_server_has_no_cost() {
     let mut blind = duet(40, 1.0);
     for block in &mut blind.blocks {
-        block[1].server_ns = None;
+        block[1].server = None;
     }
     let figures = blind.figures(&[]);
     assert!(
@@ -132,7 +139,7 @@ fn carry_over_and_background_work_are_doubts() {
     );
     let mut busy = duet(40, 1.0);
     for block in &mut busy.blocks {
-        block[0].idle_ns = Some(2_000.0);
+        block[0].idle = work(2_000, 10);
     }
     let found = busy.findings();
     assert_eq!(found[1].outcome, Outcome::Doubt);
@@ -141,6 +148,20 @@ fn carry_over_and_background_work_are_doubts() {
         "{}",
         found[1].evidence
     );
+    for block in &mut busy.blocks {
+        block[0].idle = work(10, 400);
+    }
+    let found = busy.findings();
+    assert_eq!(found[1].outcome, Outcome::Pass, "{}", found[1].evidence);
+    for side in busy.blocks.iter_mut().flatten() {
+        side.server = work(5_000, 2_000_000);
+        side.idle = work(10, 800_000);
+    }
+    let found = busy.findings();
+    assert_eq!(found[1].outcome, Outcome::Doubt);
+    for part in ["server of side A wrote 4.0 MB/s, 40 %", "server of side B wrote 4.0 MB/s, 40 %"] {
+        assert!(found[1].evidence.contains(part), "{}", found[1].evidence);
+    }
     busy.is_one_server = true;
     assert_eq!(busy.findings()[1].outcome, Outcome::NotChecked);
     busy.takes_turns = false;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_analysis::duet::{BlockSide, DuetMeasurement};
+use dyno_analysis::duet::{BlockSide, DuetMeasurement, ServerWork};
 use dyno_load::{BLOCK, Duet, Side, SliceCount, Slices};
 
 use super::clocks::Readings;
@@ -60,19 +60,18 @@ fn of_block(
     let works = |slice: &u64| slices.together || slices.side(*slice) == side;
     let (own, others): (Vec<u64>, Vec<u64>) = all.partition(works);
     let count = |slice: &u64| counts.get(slice).copied().unwrap_or_default();
-    let used = |among: &[u64]| -> Option<f64> {
-        let each = among
-            .iter()
-            .map(|slice| readings.used_ns(side as usize, *slice));
-        each.map(|ns| ns.map(|ns| ns as f64)).sum()
+    let work = |among: &[u64]| -> Option<ServerWork> {
+        let mut each = among.iter().map(|slice| readings.work(side as usize, *slice));
+        let first = each.next()??;
+        each.try_fold(first, |all, work| Some(all.and(work?)))
     };
-    // The CPU time of one server can be divided only between sides that take turns.
+    // The work of one server can be divided only between sides that take turns.
     let is_known = !(is_one_server && slices.together);
     BlockSide {
         events: own.iter().map(|slice| count(slice).events as f64).sum(),
         client_ns: own.iter().map(|slice| count(slice).cpu_ns as f64).sum(),
-        server_ns: used(&own).filter(|_| is_known),
-        idle_ns: used(&others).filter(|_| !is_one_server && !slices.together),
+        server: work(&own).filter(|_| is_known),
+        idle: work(&others).filter(|_| !is_one_server && !slices.together),
         neighbours: match own.as_slice() {
             [first, second] if second - first == 1 => {
                 Some([first, second].map(|slice| count(slice).events as f64))
@@ -111,7 +110,7 @@ mod tests {
             // Slices 0 and 3, or 1 and 2.
             assert_eq!(own.events, 23.0);
             assert_eq!(own.client_ns, 4.0);
-            assert_eq!(own.server_ns, None);
+            assert_eq!(own.server, None);
             let is_inner = slices.side(1) == side;
             assert_eq!(own.neighbours, is_inner.then_some([11.0, 12.0]));
         }

@@ -1,10 +1,11 @@
-//! The CPU time of both servers at each boundary between slices.
+//! The work of both servers at each boundary between slices: CPU time, and bytes written.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use dyno_analysis::duet::ServerWork;
 use dyno_core::Clock;
 use dyno_core::catalogue::names;
 use dyno_core::clock::{Nanos, ProcessClock};
@@ -38,12 +39,12 @@ impl Sink for ServerPid {
     }
 }
 
-/// The CPU time of a server: its process and the children that serve its sessions.
+/// The work of a server: its process and its children, which serve sessions or write pages back.
 struct Server {
     pid: i32,
-    /// Each process with the time at its last reading.
-    processes: BTreeMap<i32, (ProcessClock, Nanos)>,
-    used_ns: Nanos,
+    /// Each process with its last reading.
+    processes: BTreeMap<i32, (ProcessClock, ServerWork)>,
+    work: ServerWork,
     children_at: Nanos,
 }
 
@@ -52,35 +53,54 @@ impl Server {
         Self {
             pid,
             processes: BTreeMap::new(),
-            used_ns: 0,
+            work: ServerWork {
+                cpu_ns: 0,
+                written_bytes: Some(0),
+            },
             children_at: 0,
         }
     }
 
-    /// The CPU time used since the first reading. What a process used before it became known, and
-    /// after the last reading before its end, is missing.
-    fn read(&mut self, now: Nanos) -> Nanos {
+    /// The work since the first reading. What a process did before it became known, and after the
+    /// last reading before its end, is missing.
+    fn read(&mut self, now: Nanos) -> ServerWork {
         if now >= self.children_at {
             self.children_at = now + CHILDREN_NS;
             for pid in std::iter::once(self.pid).chain(children(self.pid)) {
                 if let Some(clock) = ProcessClock::of(pid)
-                    && let Some(used) = clock.read()
+                    && let Some(first) = read(pid, &clock)
                 {
-                    self.processes.entry(pid).or_insert((clock, used));
+                    self.processes.entry(pid).or_insert((clock, first));
                 }
             }
         }
-        let used_ns = &mut self.used_ns;
-        self.processes.retain(|_, (clock, last)| {
-            let Some(used) = clock.read() else {
+        let work = &mut self.work;
+        self.processes.retain(|pid, (clock, last)| {
+            let Some(current) = read(*pid, clock) else {
                 return false;
             };
-            *used_ns += used.saturating_sub(*last);
-            *last = used;
+            *work = work.and(current.since(*last));
+            *last = current;
             true
         });
-        *used_ns
+        *work
     }
+}
+
+/// What a process did; `None` if it has ended.
+fn read(pid: i32, clock: &ProcessClock) -> Option<ServerWork> {
+    Some(ServerWork {
+        cpu_ns: clock.read()?,
+        written_bytes: written(pid),
+    })
+}
+
+/// The bytes that a process made the kernel write to disk; `None` if that may not be read.
+fn written(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    let mut lines = text.lines();
+    let bytes = lines.find_map(|line| line.strip_prefix("write_bytes:"))?;
+    bytes.trim().parse().ok()
 }
 
 /// The children of a process; none if the kernel does not list them.
@@ -91,20 +111,19 @@ fn children(pid: i32) -> Vec<i32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The CPU times of both servers, by the slice that begins with the reading.
+/// The work of both servers, by the slice that begins with the reading.
 #[derive(Debug, Default)]
-pub(super) struct Readings(Mutex<BTreeMap<u64, [Option<Nanos>; 2]>>);
+pub(super) struct Readings(Mutex<BTreeMap<u64, [Option<ServerWork>; 2]>>);
 
 impl Readings {
-    /// The CPU time of a side's server in a slice; `None` if a reading at one of its ends is
-    /// missing.
-    pub(super) fn used_ns(&self, side: usize, slice: u64) -> Option<Nanos> {
+    /// The work of a side's server in a slice; `None` if a reading at one of its ends is missing.
+    pub(super) fn work(&self, side: usize, slice: u64) -> Option<ServerWork> {
         let readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |slice| readings.get(&slice).and_then(|both| both[side]);
-        Some(at(slice + 1)?.saturating_sub(at(slice)?))
+        Some(at(slice + 1)?.since(at(slice)?))
     }
 
-    /// Reads the clocks at each boundary until `over` is set.
+    /// Reads both at each boundary until `over` is set.
     pub(super) fn fill(&self, duet: &Duet, pids: &[ServerPid; 2], over: &AtomicBool) {
         let length_ns = duet.slices().length_ns.max(1);
         let mut servers: [Option<Server>; 2] = [None, None];
@@ -144,29 +163,41 @@ mod tests {
     fn a_process_uses_cpu_time() {
         let pid = std::process::id() as i32;
         let mut server = Server::of(pid);
-        let first_ns = server.read(1);
-        assert!(first_ns < 10_000_000, "{first_ns}");
+        let first = server.read(1);
+        assert!(first.cpu_ns < 10_000_000, "{first:?}");
         let until = dyno_core::clock::process_cpu() + 20_000_000;
         let mut work = 0u64;
         while dyno_core::clock::process_cpu() < until {
             work = std::hint::black_box(work + 1);
         }
-        assert!(server.read(2) >= 15_000_000);
+        assert!(server.read(2).cpu_ns >= 15_000_000);
         assert!(children(pid).iter().all(|child| *child > 0));
     }
 
     #[test]
+    fn a_process_may_read_its_own_writes() {
+        assert!(written(std::process::id() as i32).is_some());
+        assert_eq!(written(i32::MAX), None);
+    }
+
+    #[test]
     fn a_slice_needs_readings_at_both_ends() {
+        let work = |cpu_ns, written| {
+            Some(ServerWork {
+                cpu_ns,
+                written_bytes: Some(written),
+            })
+        };
         let readings = Readings::default();
         {
             let mut all = readings.0.lock().unwrap();
-            all.insert(3, [Some(10), None]);
-            all.insert(4, [Some(25), Some(7)]);
-            all.insert(6, [Some(40), Some(8)]);
+            all.insert(3, [work(10, 100), None]);
+            all.insert(4, [work(25, 140), work(7, 0)]);
+            all.insert(6, [work(40, 140), work(8, 0)]);
         }
-        assert_eq!(readings.used_ns(0, 3), Some(15));
-        assert_eq!(readings.used_ns(1, 3), None);
-        assert_eq!(readings.used_ns(0, 4), None);
-        assert_eq!(readings.used_ns(0, 5), None);
+        assert_eq!(readings.work(0, 3), work(15, 40));
+        assert_eq!(readings.work(1, 3), None);
+        assert_eq!(readings.work(0, 4), None);
+        assert_eq!(readings.work(0, 5), None);
     }
 }
