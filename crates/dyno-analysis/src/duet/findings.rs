@@ -97,10 +97,10 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
         let works: Vec<(ServerWork, ServerWork)> = works
             .filter_map(|own| own.server.zip(own.idle))
             .collect();
-        let cpu = sums(works.iter().map(|(own, idle)| (own.cpu_ns, idle.cpu_ns)));
-        let share = cpu.1 / cpu.0;
-        if cpu.0 > 0.0 {
+        let (own, idle) = sums(works.iter().map(|(own, idle)| (own.cpu_ns, idle.cpu_ns)));
+        if own > 0.0 {
             knows_cpu = true;
+            let share = idle / own;
             if share >= IDLE_MAX {
                 found.push(format!(
                     "while the other side worked, the server of side {name} used {:.0} % of the \
@@ -110,18 +110,19 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
             }
         }
         let bytes = works.iter().map(|(own, idle)| own.written_bytes.zip(idle.written_bytes));
-        let Some(bytes) = bytes.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()) else {
+        let bytes: Option<Vec<(u64, u64)>> = bytes.collect();
+        let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else {
             continue;
         };
         knows_writes = true;
         let counted_s = bytes.len() as f64 * duet.counted_s;
         let (own, idle) = sums(bytes.into_iter());
-        let per_s = idle / counted_s;
-        if per_s >= WRITTEN_MIN && idle >= IDLE_MAX * own {
+        let (own, idle) = sums(bytes.into_iter());
+        if idle >= WRITTEN_MIN * counted_s && idle >= IDLE_MAX * own {
             found.push(format!(
-                "while the other side worked, the server of side {name} wrote {:.1} MB/s, {:.0} % \
+                "while the other side worked, the server of side {name} wrote {:.1} MB, {:.0} % \
                  of what it wrote in its own slices",
-                per_s / 1e6,
+                idle / 1e6,
                 idle / own.max(1.0) * 100.0
             ));
         }
