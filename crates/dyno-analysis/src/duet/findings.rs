@@ -117,7 +117,6 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
         knows_writes = true;
         let counted_s = bytes.len() as f64 * duet.counted_s;
         let (own, idle) = sums(bytes.into_iter());
-        let (own, idle) = sums(bytes.into_iter());
         if idle >= WRITTEN_MIN * counted_s && idle >= IDLE_MAX * own {
             found.push(format!(
                 "while the other side worked, the server of side {name} wrote {:.1} MB, {:.0} % \
