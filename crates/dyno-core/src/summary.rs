@@ -444,6 +444,10 @@ pub struct ClientCost {
     pub us_per_event: f64,
     /// CPU microseconds per statement; `None` without statements.
     pub us_per_query: Option<f64>,
+    /// CPU seconds of workers spinning until events were due (open loop), which no other figure but
+    /// `user_s` and `system_s` includes.
+    #[serde(default)]
+    pub spin_s: f64,
     /// Share of one core that each worker used, 0 to 1.
     pub worker_busy: Vec<f64>,
     /// The longest time in which a worker's loop did not serve its sockets, in milliseconds.

@@ -56,6 +56,7 @@ impl<P: Program> Single<P> {
             mailbox: Mailbox::new().map_err(refuse)?,
             recorder: Recorder::new(0, shape, sender.clone(), returned),
             shapes: None,
+            early_ns: 0,
             duet: None,
         };
         let entry = Entry::Command(String::new());

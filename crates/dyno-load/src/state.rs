@@ -39,6 +39,8 @@ pub(crate) struct Parts {
     pub(crate) recorder: Recorder,
     /// The SQL syntax of values, if figures per statement shape are kept.
     pub(crate) shapes: Option<Literals>,
+    /// How long before an arrival to wake up and spin.
+    pub(crate) early_ns: Nanos,
     pub(crate) duet: Option<DuetPart>,
 }
 
@@ -118,6 +120,8 @@ pub(crate) struct State {
     /// The sum of the long times away from the sockets.
     pub(crate) away_ns: Nanos,
     pub(crate) spin_ns: Nanos,
+    /// How long before an arrival to wake up and spin.
+    pub(crate) early_ns: Nanos,
     /// CPU time and instant at the start of the measurement.
     pub(crate) measuring_since: Option<(Nanos, Nanos)>,
 }
@@ -178,6 +182,7 @@ impl State {
             stall_ns_max: 0,
             away_ns: 0,
             spin_ns: 0,
+            early_ns: parts.early_ns,
             measuring_since: None,
         })
     }

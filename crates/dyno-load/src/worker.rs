@@ -24,8 +24,6 @@ use crate::state::{Parts, State, now};
 /// microseconds.
 const GROUP: usize = 32;
 
-/// How long to spin before an arrival is due: about the cost of a wake-up.
-const SPIN_NS: Nanos = 20_000;
 /// How long ready sessions get turns before sockets are checked again.
 const TURNS_NS_MAX: Nanos = 1_000_000;
 
@@ -237,8 +235,8 @@ impl<P: Program> Worker<P> {
             count = state.poller.wait(0, 0)?;
         } else if state.open && timer < mark {
             // Simulated time does not pass while a thread spins.
-            let spin_ns = if simulated::is_on() { 0 } else { SPIN_NS };
-            let asleep = timer.saturating_sub(spin_ns);
+            let early_ns = if simulated::is_on() { 0 } else { state.early_ns };
+            let asleep = timer.saturating_sub(early_ns);
             if asleep > at {
                 count = state.poller.wait(at, asleep)?;
             }

@@ -354,6 +354,7 @@ fn client_cost(outcome: &RunOutcome, own: ProcessUse) -> ClientCost {
         system_s: processes.iter().map(|one| one.system_s).sum(),
         us_per_event: per(counters.events),
         us_per_query: (queries > 0 && known).then(|| per(queries)),
+        spin_s: (outcome.workers.iter().map(|worker| worker.spin_ns)).sum::<Nanos>() as f64 / 1e9,
         worker_busy: outcome.workers.iter().map(|worker| worker.busy).collect(),
         stall_max_ms: worker_stall_ns(outcome).max(frozen_ns(outcome)) as f64 / 1e6,
         worker_away: outcome.workers.iter().map(|worker| worker.away).collect(),

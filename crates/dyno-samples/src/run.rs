@@ -387,6 +387,7 @@ fn summary(head: &RunHead, total: &Span, totals: Counters, measured_s: f64) -> R
             system_s: 4.0,
             us_per_event: 120.0,
             us_per_query: Some(6.0),
+            spin_s: 0.0,
             worker_busy: vec![0.14, 0.15],
             stall_max_ms: 8.0,
             worker_away: vec![0.01; 2],

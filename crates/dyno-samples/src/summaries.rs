@@ -72,6 +72,7 @@ pub fn overloaded() -> RunSummary {
         workers: 1,
         open_loop: Some(OpenLoop::new(1500.5, Arrivals::Poisson)),
         ramp_up: Duration::from_secs(2),
+        spin: Duration::from_micros(50),
         seed: 7,
         ..Drive::default()
     };
@@ -371,6 +372,7 @@ fn summed(
                 0.0
             },
             us_per_query: (events > 0).then(|| measured_s * 0.45e6 / events as f64 / 20.0),
+            spin_s: drive.open_loop.map_or(0.0, |_| measured_s * 0.02),
             worker_busy: vec![0.45; drive.workers as usize],
             stall_max_ms: 0.21,
             worker_away: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use dyno_core::clock::wall_time;
 use dyno_core::plan::{Arrivals, Drive, LoadSchedule, OpenLoop, Portion, Scheduled, Shard};
-use dyno_core::units;
+use dyno_core::units::{self, format_duration};
 use dyno_load::{RATE_MAX, SESSIONS_MAX};
 
 use crate::fleet_options;
@@ -15,6 +15,9 @@ use dyno_run::cores;
 
 /// Below this, an interval's overhead dominates.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
+
+/// The longest spin before an arrival.
+const SPIN_MAX: Duration = Duration::from_millis(1);
 
 /// Default warm-up of `dyno run`.
 const WARMUP: Duration = Duration::from_secs(2);
@@ -52,6 +55,7 @@ pub(super) fn drive(parsed: &Parsed) -> Result<Drive> {
         open_loop: open_loop(parsed, schedule.as_ref())?,
         schedule,
         latency_limit: latency_limit(parsed)?,
+        spin: spin(parsed, usual.spin)?,
         roles: Vec::new(),
         init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
         interval: interval(parsed, usual.interval)?,
@@ -220,6 +224,21 @@ fn begin(parsed: &Parsed) -> Result<Option<f64>> {
         )));
     }
     Ok(Some(unix_s))
+}
+
+/// How long to spin before an arrival.
+fn spin(parsed: &Parsed, usual: Duration) -> Result<Duration> {
+    let spin = settings::duration(parsed, "spin", usual)?;
+    if parsed.has("spin") && !parsed.has("rate") {
+        return Err(usage("--spin is for an open loop: add --rate"));
+    }
+    if spin > SPIN_MAX {
+        let longest = format_duration(SPIN_MAX);
+        return Err(usage(format!(
+            "--spin: at most {longest}; a longer spin only uses CPU"
+        )));
+    }
+    Ok(spin)
 }
 
 fn latency_limit(parsed: &Parsed) -> Result<Option<Duration>> {

@@ -113,6 +113,14 @@ pub(crate) const RUN: &[Opt] = &[
     .not_of_searches("the promise sets the limit"),
     opt(
         LOAD,
+        "spin",
+        Some("TIME"),
+        "With --rate, wake up this early and spin until an event is due; 0 saves CPU time, but \
+         events start later [20us]",
+    )
+    .of(Scope::Loads),
+    opt(
+        LOAD,
         "ramp-up",
         Some("TIME"),
         "Start the sessions evenly over this time [0]",

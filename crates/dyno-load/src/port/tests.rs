@@ -51,6 +51,7 @@ fn state(limit: Option<Duration>) -> State {
         mailbox: Mailbox::new().unwrap(),
         recorder: Recorder::new(0, nothing, sender, returned),
         shapes: None,
+        early_ns: 0,
         duet: None,
     })
     .unwrap();

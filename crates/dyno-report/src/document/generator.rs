@@ -36,6 +36,10 @@ pub(crate) fn client(run: &RunSummary) -> Option<Block> {
         }
         parts.push(cpu);
     }
+    if client.spin_s > 0.0 && run.measured_s > 0.0 {
+        let share = percent(client.spin_s / run.measured_s);
+        parts.push(format!("{share} of a CPU spent waiting for due events (--spin)"));
+    }
     if !client.worker_busy.is_empty() {
         parts.push(busy(&client.worker_busy));
     }

@@ -189,6 +189,7 @@ fn client(measured_s: f64) -> ClientCost {
         system_s: measured_s * 0.6,
         us_per_event: 360.0,
         us_per_query: Some(18.0),
+        spin_s: 0.0,
         worker_busy: vec![0.41, 0.39, 0.40, 0.38],
         stall_max_ms: 1.2,
         worker_away: vec![0.0; 4],
