@@ -31,7 +31,7 @@ pub struct Host {
     pub(crate) api: Table,
     pub(crate) lua: Lua,
     pub(crate) config: Arc<HostConfig>,
-    /// No session has begun its run.
+    /// No session has begun its run or a command.
     is_new: bool,
 }
 
@@ -220,7 +220,7 @@ impl Drop for Host {
 
 impl Program for Host {
     fn enter(&mut self, session: SessionId, tid: u32, entry: &Entry) -> Result<(), String> {
-        if self.is_new && *entry == Entry::Run {
+        if self.is_new && matches!(entry, Entry::Run | Entry::Command(_)) {
             self.end_init();
         }
         self.begin(session, tid, entry_name(entry), entry_argument(entry))
