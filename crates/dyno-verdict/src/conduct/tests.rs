@@ -163,11 +163,15 @@ fn passwords_are_found_and_never_shown() {
         }),
         expect("secrets", Refuse, |run| {
             let option = OptionValue::Text("hunter2".to_owned());
-            run.head.workload.options.push(("http_pass".to_owned(), option))
+            run.head
+                .workload
+                .options
+                .push(("http_pass".to_owned(), option))
         }),
         expect("secrets", Refuse, |run| {
             let text = "exec curl -u user:hunter2 http://x";
-            run.events.push(values::event(9.0, None, EventKind::Observer, text))
+            run.events
+                .push(values::event(9.0, None, EventKind::Observer, text))
         }),
         expect_with("secrets", Refuse, |_, context| {
             context.secret_scan = Some(SecretScan {
