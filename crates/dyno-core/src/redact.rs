@@ -58,36 +58,29 @@ impl CommandLine {
             if class_before.is_some_and(|class| is_secret(class, arg)) {
                 return one(whole);
             }
-            if let Some(secret) = self
-                .program
-                .filter(|_| follows)
-                .and_then(|it| it.secret(arg))
-            {
+            let program = self.program.filter(|_| follows);
+            if let Some(secret) = program.and_then(|program| program.secret(arg)) {
                 return one(secret);
             }
         }
-        if let Some(program) = programs::named(arg) {
-            self.program = Some(program);
-        }
-        if arg.starts_with('-') && !arg.contains('=') {
+        self.program = programs::named(arg).or(self.program);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if arg.starts_with('-') && arg.chars().all(is_name) {
             self.class = class(arg);
         }
-        match self
-            .program
-            .and_then(|program| Some((program, program.place(arg)?)))
+        let place = self.program.and_then(|program| program.place(arg));
+        self.follows = place == Some(Place::Next);
+        if let Some(Place::Here(from)) = place
+            && let Some(secret) = self
+                .program
+                .and_then(|program| program.secret(&arg[from..]))
         {
-            Some((_, Place::Next)) => self.follows = true,
-            Some((program, Place::Here(from))) => {
-                if let Some(secret) = program.secret(&arg[from..]) {
-                    return shifted(one(secret), from);
-                }
-            }
-            None => {}
+            return shifted(one(secret), from);
         }
-        if self.class.is_some() {
-            return Vec::new();
+        match self.class {
+            Some(_) => Vec::new(),
+            None => argument::spans(arg),
         }
-        argument::spans(arg)
     }
 }
 

@@ -109,6 +109,10 @@ fn list(arg: &str) -> Option<Vec<Range<usize>>> {
         let blanks = value.len() - value.trim_start().len();
         let value_at = from + name.len() + 1 + blanks;
         let value = value.trim();
+        // A quotation with a semicolon.
+        if value.matches(is_quote).count() % 2 == 1 {
+            return None;
+        }
         if of_secret(name.trim()).is_some_and(|class| is_secret(class, value)) {
             first_is_secret |= from == 0;
             spans.push(value_at..value_at + value.len());
@@ -163,12 +167,11 @@ fn connection(arg: &str) -> Option<Vec<Range<usize>>> {
         }
         let value = value.trim_start();
         let length = connection_value(value)?;
-        if secret {
-            let from = arg.len() - value.len();
-            let inside = inside_quotes(&value[..length]);
-            if !super::is_hidden(&value[inside.clone()]) {
-                spans.push(from + inside.start..from + inside.end);
-            }
+        let from = arg.len() - value.len();
+        let inside = inside_quotes(&value[..length]);
+        match secret && is_secret(Class::Password, &value[inside.clone()]) {
+            true => spans.push(from + inside.start..from + inside.end),
+            false => spans.extend(shifted(prose(&value[..length]), from)),
         }
         rest = value[length..].trim_start();
     }

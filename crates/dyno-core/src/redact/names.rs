@@ -208,7 +208,7 @@ pub(super) fn class(name: &str) -> Option<Class> {
     }
     // Messages quote a misspelt name with its value.
     let misspelt = strsim::osa_distance(last, "password") <= 2;
-    if misspelt || AT_END.iter().any(|word| last.ends_with(word)) {
+    if misspelt || AT_END.iter().any(|word| last.ends_with(*word)) {
         return Some(Class::Password);
     }
     if last == "auth" && !before.is_empty() || last == "masterauth" {
@@ -219,7 +219,7 @@ pub(super) fn class(name: &str) -> Option<Class> {
 
 /// Whether a word of secrets is in the name, and the words after it are not about the secret.
 fn is_password(words: &[String]) -> bool {
-    let of_secret = |word: &String| ANYWHERE.iter().any(|one| word.ends_with(one));
+    let of_secret = |word: &String| ANYWHERE.iter().any(|one| word.ends_with(*one));
     let found = words.iter().rposition(of_secret);
     found.is_some_and(|at| {
         let mut after = words[at + 1..].iter();
@@ -236,15 +236,16 @@ fn key(last: &str, before: &[String]) -> Option<Class> {
     };
     let own = last.strip_suffix("key")?;
     let is = |table: &[&str]| {
-        let words = before.iter().map(String::as_str).chain([own]);
-        words.into_iter().any(|word| table.contains(&word))
+        let mut words = before.iter().map(String::as_str).chain([own]);
+        words.any(|word| table.contains(&word))
     };
-    match () {
-        () if is(&OF_FILES) => Some(Class::KeyFile),
-        () if is(&CREDENTIALS) => Some(Class::Credential),
-        () if is(&OF_TABLES) => None,
-        () => Some(Class::Key),
+    if is(&OF_FILES) {
+        return Some(Class::KeyFile);
     }
+    if is(&CREDENTIALS) {
+        return Some(Class::Credential);
+    }
+    (!is(&OF_TABLES)).then_some(Class::Key)
 }
 
 /// The words of a name in lower case, without a number at its end: `dbPassword_2` has `db` and

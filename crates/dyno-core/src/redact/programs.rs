@@ -156,14 +156,15 @@ pub(super) fn in_text(text: &str, name: Range<usize>, quote: Option<char>) -> Ve
             return spans;
         }
         at = value::end(text, start, around);
+        let raw = &text[start..at];
         let span = value::span(text, start, around);
         let word = text[span.clone()].trim_start_matches(is_quote);
         let start = span.end - word.len();
-        let ends = word.starts_with(['|', ';', '&', '#']) || word.is_empty();
+        let ends = raw.is_empty() || raw.starts_with(['|', ';', '&', '#']);
         if ends || (named(word).is_some() && !follows) {
             return spans;
         }
-        let place = match follows && !is_flag(word) {
+        let place = match follows && !is_flag(raw) {
             true => Some(Place::Here(0)),
             false => program.place(word),
         };

@@ -140,13 +140,13 @@ impl Name<'_> {
         if self.is("by") || self.is("as") {
             return self.identified();
         }
-        if self.is("p") {
+        if self.word() == "p" {
             return self.data_source();
         }
         let class = class(self.word())?;
         let in_url = matches!(self.before(), Some('?' | '&'));
         // Sentences use "key" for anything.
-        let loose = matches!(class, Class::Key | Class::KeyFile) && !self.is_option() && !in_url;
+        let loose = class == Class::Key && !self.is_option() && !in_url;
         let span = match loose {
             true => None,
             false => self.assigned(class).or_else(|| self.stated(class)),
@@ -172,9 +172,10 @@ impl Name<'_> {
         let mark = if encoded { 3 } else { 1 };
         let from = self.text.len() - bare.len() + mark;
         let value = self.text[from..].trim_start_matches([' ', '\t']);
+        let mut around = self.around(quoted);
         // An option without a value.
-        if self.is_option() && bare.len() == unquoted.len() && value.len() < self.text.len() - from
-        {
+        let adjacent = bare.len() == unquoted.len() && !around.whole;
+        if self.is_option() && adjacent && value.len() < self.text.len() - from {
             return None;
         }
         // In a list, the value is empty.
@@ -185,7 +186,6 @@ impl Name<'_> {
         if colon && value.starts_with(['{', '[']) {
             return Some(from..self.line_end(from));
         }
-        let mut around = self.around(quoted);
         if colon && !quoted && self.word().to_ascii_lowercase().ends_with("authorization") {
             let rest = Around {
                 whole: true,
@@ -204,11 +204,10 @@ impl Name<'_> {
 
     /// Whether a colon follows the key of a YAML file or the name of an HTTP header.
     fn is_key(&self, class: Class, bare: &str) -> bool {
-        let start = self.text[..self.range.start]
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
-        let before = &self.text[start..self.range.start];
-        let first = before.trim_matches([' ', '\t', '-', '\'', '"']).is_empty();
+        let before = &self.text[..self.range.start];
+        let in_list = before.ends_with(['{', ',']);
+        let before = before.trim_end_matches([' ', '\t', '-', '\'', '"']);
+        let first = before.is_empty() || before.ends_with('\n') || in_list;
         let strong = matches!(class, Class::Password | Class::Credential);
         let adjacent = bare.len() == self.after().len();
         strong && adjacent && (first || self.is_compound() || self.is("authorization"))
@@ -226,10 +225,11 @@ impl Name<'_> {
 
     /// The value in other forms: as the next word, or in SQL.
     fn stated(&self, class: Class) -> Option<Range<usize>> {
+        const FOR: &str = "for ";
         let after = self.after();
         if self.is("password") {
-            let lower = after.trim_start().to_ascii_lowercase();
-            if lower.starts_with("for ") {
+            let next = after.trim_start().get(..FOR.len());
+            if next.is_some_and(|next| next.eq_ignore_ascii_case(FOR)) {
                 let at = after[..self.line_end(self.range.end) - self.range.end].find('=')?;
                 let from = self.range.end + at + 1;
                 return Some(from..self.line_end(from));
@@ -291,36 +291,35 @@ impl Name<'_> {
 
     /// The text literal of `IDENTIFIED BY` and `IDENTIFIED WITH x AS`.
     fn identified(&self) -> Option<Range<usize>> {
-        /// How far it is from the first word to the last.
-        const WITHIN: usize = 80;
-        let near = self.text[..self.range.start]
-            .char_indices()
-            .rev()
-            .nth(WITHIN);
-        let before = &self.text[near.map_or(0, |(at, _)| at)..self.range.start];
-        before
-            .to_ascii_lowercase()
-            .contains("identified")
-            .then(|| literal(self.text, self.range.end))
-            .flatten()
+        let before = self.shortly_before().to_ascii_lowercase();
+        let found = before.contains("identified");
+        found.then(|| literal(self.text, self.range.end)).flatten()
     }
 
     /// The password in a data source name of Percona Toolkit: `h=db,u=root,p=x`.
     fn data_source(&self) -> Option<Range<usize>> {
+        let is_first = matches!(self.before(), None | Some(' ' | '\'' | '"'));
+        if !self.after().starts_with('=') || !(is_first || self.before() == Some(',')) {
+            return None;
+        }
+        let has = |part: &str| {
+            ["h=", "u=", "D=", "P=", "S="]
+                .iter()
+                .any(|one| part.starts_with(one))
+        };
         let from = self.range.end + 1;
-        let own = self.after().starts_with('=') && matches!(self.before(), Some(',' | ' ') | None);
-        let whole = self.text[..self.range.start]
-            .rsplit([' ', '\'', '"'])
-            .next()?;
-        let rest = self.text.get(from..)?;
-        let others = ["h=", "u=", "D=", "P=", "S="];
-        let has = |text: &str| others.iter().any(|one| text.starts_with(one));
-        let listed = whole.split(',').any(has)
-            || rest
-                .split(ends_word)
-                .next()
-                .is_some_and(|rest| rest.split(',').skip(1).any(has));
-        (own && listed).then(|| value::span(self.text, from, self.around(false)))
+        let span = value::span(self.text, from, self.around(false));
+        let before = self.shortly_before().rsplit(ends_word).next()?;
+        let mut parts = before.split(',').chain(self.text[span.clone()].split(','));
+        parts.any(has).then_some(span)
+    }
+
+    /// The text before it, up to a limit.
+    fn shortly_before(&self) -> &str {
+        const CHARS_MAX: usize = 80;
+        let before = &self.text[..self.range.start];
+        let first = before.char_indices().rev().nth(CHARS_MAX);
+        &before[first.map_or(0, |(at, _)| at)..]
     }
 
     fn line_end(&self, from: usize) -> usize {

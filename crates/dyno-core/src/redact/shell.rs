@@ -23,7 +23,7 @@ pub fn words(line: &str) -> Vec<String> {
 }
 
 /// The ranges of the words from a byte on, in the same line.
-pub(super) fn ranges(text: &str, from: usize) -> impl Iterator<Item = Range<usize>> {
+fn ranges(text: &str, from: usize) -> impl Iterator<Item = Range<usize>> {
     let mut at = from;
     std::iter::from_fn(move || {
         let rest = &text[at..];
@@ -129,7 +129,7 @@ fn is_blank(c: char) -> bool {
 }
 
 /// A word without its quotes and backslashes.
-pub(super) fn unquoted(word: &str) -> String {
+fn unquoted(word: &str) -> String {
     let mut out = String::with_capacity(word.len());
     let mut at = 0;
     while at < word.len() {

@@ -39,11 +39,15 @@ pub(super) fn span(text: &str, from: usize, around: Around) -> Range<usize> {
     }
 }
 
-/// Where the value at this byte ends.
+/// Where the value at this byte ends, by the reading that ends last.
 pub(super) fn end(text: &str, from: usize, around: Around) -> usize {
     let read = |backslash| match around.quote {
         Some(quote) if around.whole => rest_of_quotation(text, from, quote, backslash),
-        _ => word_end(text, from, around, backslash),
+        _ => {
+            let escaped = escaped_quotation(text, from);
+            let escaped = escaped.map_or(from, |at| word_end(text, at, around, backslash));
+            escaped.max(word_end(text, from, around, backslash))
+        }
     };
     read(Backslash::Literal).max(read(Backslash::Escapes))
 }
@@ -63,10 +67,10 @@ fn rest_of_quotation(text: &str, from: usize, quote: char, backslash: Backslash)
 fn word_end(text: &str, from: usize, around: Around, backslash: Backslash) -> usize {
     // A quoted URL may have blanks.
     let blanks = around.in_url && around.quote.is_some();
-    let mut at = escaped_quotation(text, from).unwrap_or(from);
-    if let Some(end) = quotation(text, at, around.literal, backslash) {
+    if let Some(end) = quotation(text, from, around.literal, backslash) {
         return end;
     }
+    let mut at = from;
     while let Some(c) = text[at..].chars().next() {
         let after = &text[at + c.len_utf8()..];
         let closes = around.quote == Some(c) && at > from && ends_word(after);
@@ -111,11 +115,13 @@ fn escaped_quotation(text: &str, from: usize) -> Option<usize> {
     line.find(mark).map(|at| inside + at + ESCAPED_BYTES)
 }
 
-/// Whether a word ends before this text.
+/// Whether a word ends before this text, or before quotes at its start.
 fn ends_word(after: &str) -> bool {
+    const QUOTES_MAX: usize = 4;
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')' | ']' | '}' | '.');
-    after
-        .chars()
-        .next()
-        .is_none_or(|c| ends(c) || is_quote(c) && ends_word(&after[1..]))
+    let mut next = after.chars().take(QUOTES_MAX);
+    match next.find(|c| !is_quote(*c)) {
+        Some(c) => ends(c),
+        None => after.len() < QUOTES_MAX,
+    }
 }
