@@ -99,6 +99,16 @@ fn ends_word(c: char) -> bool {
     c.is_whitespace() || is_quote(c)
 }
 
+/// A sign between a name and a value.
+struct Sign {
+    end: usize,
+    /// Whether it follows the name without a blank.
+    adjacent: bool,
+    colon: bool,
+    /// Whether the name is in quotes of its own.
+    quoted: bool,
+}
+
 /// A name in a text.
 struct Name<'a> {
     text: &'a str,
@@ -156,50 +166,54 @@ impl Name<'_> {
 
     /// The value after a sign of equality or a colon.
     fn assigned(&self, class: Class) -> Option<Range<usize>> {
-        let before = self.before();
-        let closing = self.after().chars().next();
-        let quoted = before.is_some_and(is_quote) && closing == before;
-        let unquoted = &self.after()[usize::from(quoted)..];
-        let bare = unquoted.trim_start_matches([' ', '\t']);
-        let encoded = bare
-            .get(..3)
-            .is_some_and(|mark| mark.eq_ignore_ascii_case("%3d"));
-        // JSON has `"password": "x"`; in a sentence a colon is only a colon.
-        let colon = bare.starts_with(':') && (quoted || self.is_key(class, bare));
-        if !bare.starts_with('=') && !encoded && !colon {
-            return None;
-        }
-        let mark = if encoded { 3 } else { 1 };
-        let from = self.text.len() - bare.len() + mark;
-        let value = self.text[from..].trim_start_matches([' ', '\t']);
-        let mut around = self.around(quoted);
-        // An option without a value.
-        let adjacent = bare.len() == unquoted.len() && !around.whole;
-        if self.is_option() && adjacent && value.len() < self.text.len() - from {
-            return None;
-        }
-        // In a list, the value is empty.
-        if value.starts_with(';') {
-            return None;
-        }
+        let sign = self.sign(class)?;
+        let value = self.text[sign.end..].trim_start_matches([' ', '\t']);
         let from = self.text.len() - value.len();
-        if colon && value.starts_with(['{', '[']) {
-            return Some(from..self.line_end(from));
+        let around = Around {
+            literal: sign.quoted,
+            ..self.around(sign.quoted)
+        };
+        let option_ends = self.is_option() && sign.adjacent && from > sign.end && !around.whole;
+        // In a list, a semicolon follows an empty value.
+        if option_ends || value.starts_with(';') {
+            return None;
         }
-        if colon && !quoted && self.word().to_ascii_lowercase().ends_with("authorization") {
-            let rest = Around {
+        let line = from..self.line_end(from);
+        if sign.colon && value.starts_with(['{', '[']) {
+            return Some(line);
+        }
+        let header = self.word().to_ascii_lowercase().ends_with("authorization");
+        if sign.colon && header && !sign.quoted {
+            let whole = Around {
                 whole: true,
                 ..around
             };
-            let end = self.line_end(from);
-            return Some(
-                around
-                    .quote
-                    .map_or(from..end, |_| value::span(self.text, from, rest)),
-            );
+            let span = around.quote.map(|_| value::span(self.text, from, whole));
+            return Some(span.unwrap_or(line));
         }
-        around.literal = quoted;
         Some(value::span(self.text, from, around))
+    }
+
+    /// The sign between the name and its value. JSON has `"password": "x"`; in a sentence a colon
+    /// is only a colon.
+    fn sign(&self, class: Class) -> Option<Sign> {
+        const ENCODED: &str = "%3d";
+        let before = self.before().filter(|c| is_quote(*c));
+        let quoted = before.is_some_and(|quote| self.after().starts_with(quote));
+        let unquoted = &self.after()[usize::from(quoted)..];
+        let bare = unquoted.trim_start_matches([' ', '\t']);
+        let colon = bare.starts_with(':') && (quoted || self.is_key(class, bare));
+        let encoded = bare.get(..ENCODED.len());
+        let length = match encoded.is_some_and(|mark| mark.eq_ignore_ascii_case(ENCODED)) {
+            true => ENCODED.len(),
+            false => usize::from(colon || bare.starts_with('=')),
+        };
+        (length > 0).then(|| Sign {
+            end: self.text.len() - bare.len() + length,
+            adjacent: bare.len() == unquoted.len(),
+            colon,
+            quoted,
+        })
     }
 
     /// Whether a colon follows the key of a YAML file or the name of an HTTP header.
