@@ -316,11 +316,7 @@ impl Name<'_> {
         if !self.after().starts_with('=') || !(is_first || self.before() == Some(',')) {
             return None;
         }
-        let has = |part: &str| {
-            ["h=", "u=", "D=", "P=", "S="]
-                .iter()
-                .any(|one| part.starts_with(one))
-        };
+        let has = |part: &str| ["h=", "u="].iter().any(|one| part.starts_with(one));
         let from = self.range.end + 1;
         let span = value::span(self.text, from, self.around(false));
         let before = self.shortly_before().rsplit(ends_word).next()?;
