@@ -86,10 +86,21 @@ impl CommandLine {
 
 /// The value of a setting, an option or a fact without its secrets.
 pub fn setting(name: &str, value: &str) -> String {
+    let shown = without_secrets_by_form(name, value);
+    known(&shown).unwrap_or(shown)
+}
+
+/// Whether a value is or contains a secret, by its name or form. Secrets known to this process may
+/// have any form.
+pub fn has_form_of_secret(name: &str, value: &str) -> bool {
+    without_secrets_by_form(name, value) != value
+}
+
+fn without_secrets_by_form(name: &str, value: &str) -> String {
     if class(name).is_some_and(|class| is_secret(class, value)) {
         return HIDDEN.to_owned();
     }
-    text(&replaced(value, &argument::spans(value)))
+    scanned(replaced(value, &argument::spans(value)))
 }
 
 /// A script's options for display: values of options with secret names are hidden.
@@ -112,18 +123,23 @@ pub fn options(options: &[(String, OptionValue)]) -> Vec<(String, OptionValue)> 
 /// A message that may quote user input or server text, with passwords of URLs, values of secret
 /// names, and secrets known to this process hidden.
 pub fn text(message: &str) -> String {
+    let shown = scanned(message.to_owned());
+    known(&shown).unwrap_or(shown)
+}
+
+/// A text without what has the form of a secret.
+fn scanned(mut text: String) -> String {
     /// Maximum number of passes: hiding one secret may turn the text next to it into the value of a
     /// name.
     const PASSES_MAX: usize = 4;
-    let mut out = replaced(message, &scan::prose(message));
-    for _ in 1..PASSES_MAX {
-        let next = replaced(&out, &scan::prose(&out));
-        if next == out {
+    for _ in 0..PASSES_MAX {
+        let next = replaced(&text, &scan::prose(&text));
+        if next == text {
             break;
         }
-        out = next;
+        text = next;
     }
-    known(&out).unwrap_or(out)
+    text
 }
 
 /// Whether a value with a name of that class is a secret. Switches and empty values are not.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Deeper substitutions are not followed: the word then extends to the end of the text.
+/// Deeper substitutions are not followed: the word then extends to the end of the line.
 const DEPTH_MAX: usize = 32;
 
 /// How a backslash between single quotes is read.
@@ -16,15 +16,15 @@ pub(super) enum Backslash {
 
 /// The words of a line, without their quotes. Substitutions stay as they are.
 pub fn words(line: &str) -> Vec<String> {
-    let all = ranges(line, 0).map(|word| &line[word]);
+    let all = ranges(line).map(|word| &line[word]);
     // A backslash at the line's end is not a word.
     let words = all.filter(|word| !matches!(*word, "\\" | "\\\n"));
     words.map(unquoted).collect()
 }
 
-/// The ranges of the words from a byte on, in the same line.
-fn ranges(text: &str, from: usize) -> impl Iterator<Item = Range<usize>> {
-    let mut at = from;
+/// The ranges of the words in the first line.
+fn ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &text[at..];
         let start = at + rest.len() - rest.trim_start_matches(is_blank).len();

@@ -7,10 +7,11 @@ const HIDDEN: &str = "(hidden)";
 
 /// The value of a setting, or a note that it is hidden.
 pub(super) fn shown(name: &str, value: &str) -> String {
-    if redact::setting(name, value) == value {
-        return value.to_owned();
-    }
-    HIDDEN.to_owned()
+    let shown = match redact::has_form_of_secret(name, value) {
+        true => HIDDEN,
+        false => value,
+    };
+    shown.to_owned()
 }
 
 #[cfg(test)]
