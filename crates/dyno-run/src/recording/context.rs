@@ -60,7 +60,7 @@ pub(super) fn statements(outcome: &RunOutcome) -> Vec<Fact> {
     for (name, values) in &found.settings {
         facts.push(Fact::new(
             names::CLIENT_SETTINGS_EACH.of(name),
-            values.join(", "),
+            redact::setting(name, &values.join(", ")),
             "the statements that set it; a sample",
         ));
     }
