@@ -24,7 +24,7 @@ pub(super) enum Form {
     Login,
 }
 
-const PROGRAMS: [Program; 8] = [
+static PROGRAMS: [Program; 8] = [
     Program {
         names: &[
             "mysql*",
