@@ -46,7 +46,7 @@ pub fn configured(log: &Log<'_>) -> (Vec<Fact>, Vec<Warning>) {
         let (name, value) = option(text);
         let fact = Fact::new(
             names::SERVER_CONFIGURED_EACH.of(&name),
-            secretless(&name, value),
+            redact::setting(&name, &value),
             source.clone(),
         );
         facts.retain(|other| other.name != fact.name);
@@ -97,20 +97,6 @@ fn without_comment(text: &str) -> &str {
     text[..at.unwrap_or(text.len())].trim()
 }
 
-/// Hides secrets: the value of an option with a secret's name, and a password in a text.
-fn secretless(name: &str, value: String) -> String {
-    // Galera's wsrep_sst_auth contains a user and a password.
-    if name.ends_with("_auth") {
-        return redact::HIDDEN.to_owned();
-    }
-    let line = [format!("--{}={value}", name.replace('_', "-"))];
-    let hidden = redact::argv(&line).remove(0);
-    let shown = hidden
-        .split_once('=')
-        .map_or(value, |(_, value)| value.to_owned());
-    redact::text(&shown)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +137,13 @@ sync_binlog=0
 sync_binlog = 1
 sql_mode = \"A,B # no comment\"
 master_password = hidden2
+ssl_passphrase = hidden3
+wsrep_provider_options = \"gcache.size=1G; socket.ssl_key_password=hidden4;x.y=2\"
+wsrep_cluster_address = gcomm://192.0.2.1?socket.ssl_key_pwd=hidden5&a.b=c
+wsrep_sst_auth = sst:hidden6
+file_key_management_filekey = hidden7
+init_connect = \"SET PASSWORD = 'hidden 8'\"
+ssl_key = /etc/mysql/server-key.pem
 loose-rocksdb_cache=1
 !includedir /etc/my.cnf.d
 [mysqld-8.0]
@@ -175,13 +168,20 @@ quick
                 "sync_binlog=1",
                 "sql_mode=A,B # no comment",
                 "master_password=***",
+                "ssl_passphrase=***",
+                "wsrep_provider_options=gcache.size=1G; socket.ssl_key_password=***;x.y=2",
+                "wsrep_cluster_address=gcomm://192.0.2.1?socket.ssl_key_pwd=***&a.b=c",
+                "wsrep_sst_auth=***",
+                "file_key_management_filekey=***",
+                "init_connect=SET PASSWORD = '***'",
+                "ssl_key=/etc/mysql/server-key.pem",
                 "rocksdb_cache=1",
                 "port=3307",
             ]
         );
         assert_eq!(facts[0].source, "as configured, from x/my.cnf");
         assert_eq!(warnings.len(), 1);
-        assert_begins(&warnings[0].to_string(), "x/my.cnf:12: '!includedir");
+        assert_begins(&warnings[0].to_string(), "x/my.cnf:19: '!includedir");
         let (facts, warnings) = configured(&Log::new("y", "[client]\nuser=x\n"));
         assert!(facts.is_empty() && warnings[0].text.contains("no option"));
     }

@@ -10,7 +10,7 @@
 //!
 //! - A benchmark: [`Tool`] (`src/tool.rs`) and its module; a monitor of a host: [`Monitor`]
 //!   (`src/monitor.rs`) and its module; alignment in time: `src/lib.rs`, `src/align.rs`.
-//! - Rules for all logs: `src/text.rs`, `src/whole.rs`, `src/wrapped.rs`, `src/warnings.rs`,
+//! - Rules for all logs: `src/secrets.rs`, `src/text.rs`, `src/whole.rs`, `src/wrapped.rs`, `src/warnings.rs`,
 //!   `src/conservation.rs`; for monitors `src/table.rs`, `src/disks.rs`, `src/devices.rs`.
 //! - Files of a folder, and what is stored: `crates/dyno-cli/src/commands/import`.
 
@@ -48,6 +48,7 @@ mod pgbench;
 mod record;
 mod report_lines;
 mod runs;
+mod secrets;
 mod stray;
 mod summary;
 mod sysbench;
@@ -272,6 +273,7 @@ pub fn import(
     for log in &host {
         warnings.extend(log.warnings.iter().cloned());
     }
+    secrets::hide_in_warnings(&mut warnings);
     let mut imported = Imported {
         runs: Vec::with_capacity(found.len()),
         logs: Vec::with_capacity(found.len()),
@@ -294,13 +296,15 @@ pub fn import(
         let said = found.said.into_iter();
         let said = said.map(|(line, text)| Warning::new(&found.file, line, text));
         let of_run: Vec<Warning> = own.filter_map(Whole::doubled).chain(said).collect();
-        let of_run = warnings::once(of_run);
+        let mut of_run = warnings::once(of_run);
+        secrets::hide_in_warnings(&mut of_run);
         if let Some(summary) = &mut found.run.summary {
             gaps::forget_unknown_rates(&mut summary.rates, &found.run.not_observed);
             summary.warnings = of_run.iter().map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
         }
         imported.warnings.extend(of_run);
+        secrets::hide(&mut found.run);
         imported.keep(found.run, found.identity);
     }
     Ok(imported)

@@ -8,7 +8,8 @@ use dyno_analysis::bins::ROOM_S;
 use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Outcome};
 use dyno_core::interval::Counters;
-use dyno_core::record::{EventKind, RunRecord};
+use dyno_core::record::{Event, EventKind, RunRecord};
+use dyno_core::redact;
 use dyno_core::summary::{AgentSummary, IntervalSummary};
 
 use crate::check::{Check, CheckResult, doubted, thresholds};
@@ -59,8 +60,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         number: 53,
         name: "secrets",
-        title: "Secrets in arguments, environment, facts and settings",
-        rule: "Refusal if the record contains a password.",
+        title: "Secrets in arguments, options, facts and settings",
+        rule: "Refusal if the record contains a password, by the rules that hide passwords.",
         thresholds: &[],
         make: secrets,
     },
@@ -342,7 +343,15 @@ fn more_than_all(view: &View, totals: &Counters) -> Option<CheckResult> {
 
 fn secrets(view: &View) -> CheckResult {
     let mut found = exposed(view.run);
-    let looked = ["arguments", "URL", "note", "facts", "settings"];
+    let looked = [
+        "arguments",
+        "URL",
+        "options",
+        "note",
+        "events",
+        "facts",
+        "settings",
+    ];
     let mut places = looked.map(str::to_owned).to_vec();
     if let Some(scan) = &view.context.secret_scan {
         found.extend(scan.found.iter().cloned());
@@ -368,45 +377,36 @@ fn secrets(view: &View) -> CheckResult {
     result.with("places", found.len() as f64, "count")
 }
 
-/// The places of a URL with a password; never the password.
+/// The places with a password, found by the rules that hide passwords; never the password.
 fn exposed(run: &RunRecord) -> Vec<String> {
-    let mut texts: Vec<(String, &str)> = Vec::new();
-    texts.extend(
-        run.head
-            .argv
-            .iter()
-            .map(|arg| ("the arguments".to_owned(), arg.as_str())),
-    );
-    texts.push(("the target's URL".to_owned(), &run.head.target.url));
-    texts.push(("the note".to_owned(), &run.head.note));
-    let facts = run.facts.iter();
-    texts.extend(facts.map(|fact| (format!("the fact {}", fact.name), fact.value.as_str())));
-    for setting in &run.settings {
-        for value in [&setting.start, &setting.end].into_iter().flatten() {
-            texts.push((format!("the setting {}", setting.name), value));
-        }
-    }
-    let mut found: Vec<String> = texts
-        .into_iter()
-        .filter(|(_, text)| holds_password(text))
-        .map(|(place, _)| place)
-        .collect();
+    let head = &run.head;
+    let options = &head.workload.options;
+    let in_events = |event: &Event| redact::text(&event.text) != event.text;
+    let parts = [
+        ("the arguments", redact::argv(&head.argv) != head.argv),
+        (
+            "the target's URL",
+            redact::text(&head.target.url) != head.target.url,
+        ),
+        ("the options", redact::options(options) != *options),
+        ("the note", redact::text(&head.note) != head.note),
+        ("the events", run.events.iter().any(in_events)),
+    ];
+    let shows = |name: &str, value: &str| redact::setting(name, value) != value;
+    let exposing = parts.into_iter().filter(|(_, shows)| *shows);
+    let mut found: Vec<String> = exposing.map(|(place, _)| place.to_owned()).collect();
+    let facts = run
+        .facts
+        .iter()
+        .filter(|fact| shows(&fact.name, &fact.value));
+    found.extend(facts.map(|fact| format!("the fact {}", fact.name)));
+    let settings = run.settings.iter().filter(|setting| {
+        let mut values = [&setting.start, &setting.end].into_iter().flatten();
+        values.any(|value| shows(&setting.name, value))
+    });
+    found.extend(settings.map(|setting| format!("the setting {}", setting.name)));
     found.dedup();
     found
-}
-
-/// Whether a text contains `scheme://user:password@` with a password that is not masked by stars.
-fn holds_password(text: &str) -> bool {
-    text.split("://").skip(1).any(|rest| {
-        let authority = rest
-            .split(|c: char| c == '/' || c == '?' || c == '#' || c.is_whitespace())
-            .next()
-            .unwrap_or_default();
-        let userinfo = authority.rsplit_once('@').map(|(userinfo, _)| userinfo);
-        userinfo
-            .and_then(|userinfo| userinfo.split_once(':'))
-            .is_some_and(|(_, password)| !password.chars().all(|c| c == '*'))
-    })
 }
 
 fn provenance(view: &View) -> CheckResult {

@@ -288,7 +288,7 @@ impl Plan {
             hide(&mut waiver.reason);
         }
         for setting in &mut self.record.expected {
-            hide(&mut setting.value);
+            setting.value = redact::setting(&setting.name, &setting.value);
         }
         self.driver.luajit_cmd.iter_mut().for_each(hide);
         self

@@ -1,28 +1,19 @@
-//! Locates secrets in a text.
+//! Locates secrets in free text.
 
 use std::ops::Range;
 
-use super::is_secret;
 use super::names::{Class, class};
+use super::programs;
+use super::shell;
+use super::value::{self, Around, is_quote};
+use super::{is_secret, ordered};
 
 /// How far a password with blanks may extend to its `@`.
 const REACH: usize = 200;
 
-/// In an argument: a URL at its start has its password up to the last `@`, whatever is between.
-pub(super) fn argument(arg: &str) -> Vec<Range<usize>> {
-    let authority = arg.find("://").filter(|at| is_scheme(&arg[..*at]));
-    let Some(from) = authority.map(|at| at + 3) else {
-        return prose(arg);
-    };
-    let rest = &arg[from..];
-    let mut spans = Vec::new();
-    if let (Some(colon), Some(at)) = (rest.find(':'), rest.rfind('@'))
-        && colon < at
-    {
-        spans.push(from + colon + 1..from + at);
-    }
-    spans.extend(prose(arg));
-    ordered(spans)
+/// The characters of a name.
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 /// In free text.
@@ -31,37 +22,48 @@ pub(super) fn prose(text: &str) -> Vec<Range<usize>> {
         .match_indices("://")
         .filter_map(|(at, mark)| url_password(text, at + mark.len()))
         .collect();
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut quotes = Quotes::default();
     let mut from = 0;
     while let Some(start) = text[from..].find(is_name).map(|at| from + at) {
-        let end = text[start..]
-            .find(|c| !is_name(c))
-            .map_or(text.len(), |at| start + at);
-        from = end;
-        spans.extend(behind_name(text, start..end));
+        let rest = &text[start..];
+        let end = start + rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+        let name = Name {
+            text,
+            range: start..end,
+            quote: quotes.around(text, start),
+        };
+        let found = name.secret();
+        from = found.as_ref().map_or(end, |span| span.end.max(end));
+        spans.extend(found);
+        spans.extend(programs::in_text(text, start..end, name.quote));
     }
     ordered(spans)
 }
 
-fn is_scheme(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+/// The quotation around a position that moves forwards.
+#[derive(Default)]
+struct Quotes {
+    at: usize,
+    open: Option<char>,
+    before: Option<char>,
 }
 
-/// Sorted ranges, overlapping ones merged.
-fn ordered(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    spans.retain(|span| !span.is_empty());
-    spans.sort_by_key(|span| span.start);
-    let mut out: Vec<Range<usize>> = Vec::with_capacity(spans.len());
-    for span in spans {
-        match out.last_mut() {
-            Some(last) if span.start < last.end => last.end = last.end.max(span.end),
-            _ => out.push(span),
+impl Quotes {
+    /// An apostrophe within a word opens nothing, and a quotation ends with its line.
+    fn around(&mut self, text: &str, at: usize) -> Option<char> {
+        for c in text[self.at..at].chars() {
+            let in_word = self.before.is_some_and(char::is_alphanumeric);
+            match self.open {
+                _ if c == '\n' => self.open = None,
+                Some(open) if c == open && self.before != Some('\\') => self.open = None,
+                None if is_quote(c) && !in_word => self.open = Some(c),
+                _ => {}
+            }
+            self.before = Some(c);
         }
+        self.at = at;
+        self.open
     }
-    out
 }
 
 /// The password of a URL whose authority begins at `from`.
@@ -97,92 +99,269 @@ fn ends_word(c: char) -> bool {
     c.is_whitespace() || is_quote(c)
 }
 
-fn is_quote(c: char) -> bool {
-    matches!(c, '\'' | '"' | '`')
+/// A sign between a name and a value.
+struct Sign {
+    end: usize,
+    /// Whether it follows the name without a blank.
+    adjacent: bool,
+    colon: bool,
+    /// Whether the name is in quotes of its own.
+    quoted: bool,
 }
 
-/// The secret after a name, if the name is a secret's.
-fn behind_name(text: &str, name: Range<usize>) -> Option<Range<usize>> {
-    let word = &text[name.clone()];
-    if word.eq_ignore_ascii_case("by") {
-        let before = text[..name.start].to_ascii_lowercase();
-        let from = before.rfind("identified")?;
-        return (name.start - from < 80)
-            .then(|| literal(text, name.end))
-            .flatten();
+/// A name in a text.
+struct Name<'a> {
+    text: &'a str,
+    range: Range<usize>,
+    /// The quotation around it.
+    quote: Option<char>,
+}
+
+impl Name<'_> {
+    fn word(&self) -> &str {
+        &self.text[self.range.clone()]
     }
-    let class = class(word)?;
-    let is_option = word.starts_with("--");
-    let before = text[..name.start].chars().next_back();
-    // Sentences use "key" for anything; only an option or a parameter is a secret.
-    if class == Class::Key && !is_option && !matches!(before, Some('?' | '&')) {
-        return None;
+
+    fn before(&self) -> Option<char> {
+        self.text[..self.range.start].chars().next_back()
     }
-    let after = &text[name.end..];
-    let quoted = before.is_some_and(is_quote) && after.chars().next() == before;
-    let unquoted = if quoted { &after[1..] } else { after };
-    let bare = unquoted.trim_start_matches([' ', '\t']);
-    // JSON has `"password": "x"`; in a sentence a colon is only a colon.
-    let mark = bare.starts_with('=') || (quoted && bare.starts_with(':'));
-    // As in a URL's parameter.
-    let encoded = bare
-        .get(..3)
-        .is_some_and(|mark| mark.eq_ignore_ascii_case("%3d"));
-    if mark || encoded {
-        let value = text.len() - bare.len() + if encoded { 3 } else { 1 };
-        return value_at(text, value, before, class);
+
+    fn after(&self) -> &str {
+        &self.text[self.range.end..]
     }
-    if !quoted && word.eq_ignore_ascii_case("password") {
-        return literal(text, name.end);
+
+    fn is(&self, word: &str) -> bool {
+        self.word().eq_ignore_ascii_case(word)
     }
-    if is_option && after.starts_with([' ', '\t', '\n', '\\']) {
-        // As the next word, perhaps on the next line.
-        let value = after.trim_start_matches([' ', '\t', '\r', '\n', '\\']);
-        let value = text.len() - value.len();
-        if value < text.len() && !text[value..].starts_with('-') {
-            return value_at(text, value, before, class);
+
+    /// Whether it has several words.
+    fn is_compound(&self) -> bool {
+        self.word()
+            .trim_start_matches('-')
+            .contains(['-', '_', '.'])
+    }
+
+    fn is_option(&self) -> bool {
+        self.word().starts_with('-')
+    }
+
+    /// The secret after it, if it is a secret's name.
+    fn secret(&self) -> Option<Range<usize>> {
+        if self.is("by") || self.is("as") {
+            return self.identified();
+        }
+        if self.word() == "p" {
+            return self.data_source();
+        }
+        let class = class(self.word())?;
+        let in_url = matches!(self.before(), Some('?' | '&'));
+        // Sentences use "key" for anything.
+        let loose = class == Class::Key && !self.is_option() && !in_url;
+        let span = match loose {
+            true => None,
+            false => self.assigned(class).or_else(|| self.stated(class)),
+        };
+        span.filter(|span| is_secret(class, &self.text[span.clone()]))
+    }
+
+    /// The value after a sign of equality or a colon.
+    fn assigned(&self, class: Class) -> Option<Range<usize>> {
+        let sign = self.sign(class)?;
+        let value = self.text[sign.end..].trim_start_matches([' ', '\t']);
+        let from = self.text.len() - value.len();
+        let around = Around {
+            literal: sign.quoted,
+            ..self.around(sign.quoted)
+        };
+        let option_ends = self.is_option() && sign.adjacent && from > sign.end && !around.whole;
+        // In a list, a semicolon follows an empty value.
+        if option_ends || value.starts_with(';') {
+            return None;
+        }
+        let line = from..self.line_end(from);
+        if sign.colon && value.starts_with(['{', '[']) {
+            return Some(line);
+        }
+        let header = self.word().to_ascii_lowercase().ends_with("authorization");
+        if sign.colon && header && !sign.quoted {
+            let whole = Around {
+                whole: true,
+                ..around
+            };
+            let span = around.quote.map(|_| value::span(self.text, from, whole));
+            return Some(span.unwrap_or(line));
+        }
+        Some(value::span(self.text, from, around))
+    }
+
+    /// The sign between the name and its value. JSON has `"password": "x"`; in a sentence a colon
+    /// is only a colon.
+    fn sign(&self, class: Class) -> Option<Sign> {
+        const ENCODED: &str = "%3d";
+        let before = self.before().filter(|c| is_quote(*c));
+        let quoted = before.is_some_and(|quote| self.after().starts_with(quote));
+        let unquoted = &self.after()[usize::from(quoted)..];
+        let bare = unquoted.trim_start_matches([' ', '\t']);
+        let colon = bare.starts_with(':') && (quoted || self.is_key(class, bare));
+        let encoded = bare.get(..ENCODED.len());
+        let length = match encoded.is_some_and(|mark| mark.eq_ignore_ascii_case(ENCODED)) {
+            true => ENCODED.len(),
+            false => usize::from(colon || bare.starts_with('=')),
+        };
+        (length > 0).then(|| Sign {
+            end: self.text.len() - bare.len() + length,
+            adjacent: bare.len() == unquoted.len(),
+            colon,
+            quoted,
+        })
+    }
+
+    /// Whether a colon follows the key of a YAML file or the name of an HTTP header.
+    fn is_key(&self, class: Class, bare: &str) -> bool {
+        let before = &self.text[..self.range.start];
+        let in_list = before.ends_with(['{', ',']);
+        let before = before.trim_end_matches([' ', '\t', '-', '\'', '"']);
+        let first = before.is_empty() || before.ends_with('\n') || in_list;
+        let strong = matches!(class, Class::Password | Class::Credential);
+        let adjacent = bare.len() == self.after().len();
+        strong && adjacent && (first || self.is_compound() || self.is("authorization"))
+    }
+
+    fn around(&self, quoted: bool) -> Around {
+        let begins = self.before().filter(|c| is_quote(*c) && !quoted);
+        Around {
+            quote: if quoted { None } else { begins.or(self.quote) },
+            whole: begins.is_some(),
+            in_url: matches!(self.before(), Some('?' | '&')),
+            literal: false,
         }
     }
-    None
+
+    /// The value in other forms: as the next word, or in SQL.
+    fn stated(&self, class: Class) -> Option<Range<usize>> {
+        const FOR: &str = "for ";
+        let after = self.after();
+        if self.is("password") {
+            let next = after.trim_start().get(..FOR.len());
+            if next.is_some_and(|next| next.eq_ignore_ascii_case(FOR)) {
+                let at = after[..self.line_end(self.range.end) - self.range.end].find('=')?;
+                let from = self.range.end + at + 1;
+                return Some(from..self.line_end(from));
+            }
+            let open = after.trim_start().strip_prefix('(').map(str::trim_start);
+            if let Some(inside) = open.filter(|inside| inside.starts_with(is_quote)) {
+                let from = self.text.len() - inside.len();
+                return Some(value::span(self.text, from, LITERAL));
+            }
+            if self.before().is_none_or(|c| !is_quote(c)) {
+                return literal(self.text, self.range.end);
+            }
+        }
+        if self.is_option() && after.starts_with([' ', '\t', '\n', '\\']) {
+            return self.next_word();
+        }
+        (class == Class::Password).then(|| self.in_tcl()).flatten()
+    }
+
+    /// The next word, perhaps on the next line.
+    fn next_word(&self) -> Option<Range<usize>> {
+        let value = self
+            .after()
+            .trim_start_matches([' ', '\t', '\r', '\n', '\\']);
+        if value.is_empty() || is_flag(value) {
+            return None;
+        }
+        let from = self.text.len() - value.len();
+        let around = Around {
+            whole: false,
+            ..self.around(false)
+        };
+        Some(value::span(self.text, from, around))
+    }
+
+    /// HammerDB's `diset tpcc maria_pass x`, and `Changed tpcc:maria_pass from x to y for MariaDB`.
+    fn in_tcl(&self) -> Option<Range<usize>> {
+        let line = &self.text[self.range.end..self.line_end(self.range.end)];
+        let changed = line
+            .strip_prefix(" from ")
+            .filter(|values| values.contains(" to "));
+        if let Some(values) = changed.filter(|_| self.is_compound()) {
+            let end = values.rfind(" for ").unwrap_or(values.len());
+            let from = self.range.end + line.len() - values.len();
+            return Some(from..from + end);
+        }
+        let mut before = self.text[..self.range.start]
+            .split([' ', '\t', '>'])
+            .rev()
+            .skip(1);
+        let (last, former) = (before.next(), before.next());
+        let sets = former == Some("diset")
+            || last == Some("setenv")
+            || (last == Some("set") && self.is_compound());
+        let value = line.trim_start_matches([' ', '\t']);
+        let from = self.range.end + line.len() - value.len();
+        (sets && value.len() < line.len()).then(|| value::span(self.text, from, Around::default()))
+    }
+
+    /// The text literal of `IDENTIFIED BY` and `IDENTIFIED WITH x AS`.
+    fn identified(&self) -> Option<Range<usize>> {
+        let before = self.shortly_before().to_ascii_lowercase();
+        let found = before.contains("identified");
+        found.then(|| literal(self.text, self.range.end)).flatten()
+    }
+
+    /// The password in a data source name of Percona Toolkit: `h=db,u=root,p=x`.
+    fn data_source(&self) -> Option<Range<usize>> {
+        let is_first = matches!(self.before(), None | Some(' ' | '\'' | '"'));
+        if !self.after().starts_with('=') || !(is_first || self.before() == Some(',')) {
+            return None;
+        }
+        let has = |part: &str| ["h=", "u="].iter().any(|one| part.starts_with(one));
+        let from = self.range.end + 1;
+        let span = value::span(self.text, from, self.around(false));
+        let before = self.shortly_before().rsplit(ends_word).next()?;
+        let mut parts = before.split(',').chain(self.text[span.clone()].split(','));
+        parts.any(has).then_some(span)
+    }
+
+    /// The text before it, up to a limit.
+    fn shortly_before(&self) -> &str {
+        const CHARS_MAX: usize = 80;
+        let before = &self.text[..self.range.start];
+        let first = before.char_indices().rev().nth(CHARS_MAX);
+        &before[first.map_or(0, |(at, _)| at)..]
+    }
+
+    fn line_end(&self, from: usize) -> usize {
+        shell::line_end(self.text, from)
+    }
 }
 
-/// A value after blanks, with or without quotes. `around` is the character before the name: a quote
-/// there encloses both.
-fn value_at(text: &str, from: usize, around: Option<char>, class: Class) -> Option<Range<usize>> {
-    let rest = &text[from..];
-    let from = from + rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    let rest = &text[from..];
-    let first = rest.chars().next()?;
-    let span = if is_quote(first) {
-        from + 1..from + 1 + closing(&rest[1..], first)
-    } else {
-        let ends = |c: char| c.is_whitespace() || c == '&' || (is_quote(c) && around == Some(c));
-        from..from + rest.find(ends).unwrap_or(rest.len())
+/// Whether a word is an option rather than a value.
+pub(super) fn is_flag(word: &str) -> bool {
+    let short = |text: &str| {
+        let mut chars = text.chars();
+        chars.next().is_some_and(char::is_alphabetic)
+            && chars
+                .next()
+                .is_none_or(|c| c.is_whitespace() || is_quote(c))
     };
-    is_secret(class, &text[span.clone()]).then_some(span)
+    word.starts_with("--") || word.strip_prefix('-').is_some_and(short)
 }
 
 /// The SQL text literal after blanks.
 fn literal(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = &text[from..];
     let bare = rest.trim_start();
-    let quote = bare.chars().next().filter(|c| is_quote(*c))?;
+    bare.chars().next().filter(|c| is_quote(*c))?;
     // A sentence may also quote a word after "password": better to hide one too many.
-    let start = text.len() - bare.len() + 1;
-    (bare.len() < rest.len()).then(|| start..start + closing(&text[start..], quote))
+    let start = text.len() - bare.len();
+    (bare.len() < rest.len()).then(|| value::span(text, start, LITERAL))
 }
 
-/// Distance to the closing quote, or to the end of the line.
-fn closing(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            '\n' => return at,
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            _ if c == quote => return at,
-            _ => {}
-        }
-    }
-    text.len()
-}
+const LITERAL: Around = Around {
+    quote: None,
+    whole: false,
+    in_url: false,
+    literal: true,
+};

@@ -1,6 +1,8 @@
 //! Parses pgbench's output: progress lines (`--progress`), and the report at the end (versions 9.5
 //! to 18).
 
+use dyno_core::redact;
+
 use super::report::{begins_report, is_torn_mode, of_script, report};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
@@ -474,20 +476,25 @@ fn is_torn(bare: &str) -> bool {
     rate || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
 }
 
-/// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), without its secrets.
+/// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), perhaps in quotes for
+/// another shell, without its secrets.
 fn command(bare: &str) -> Option<Vec<String>> {
     let line = bare.trim_start_matches(['+', '$', '#', '>', ' ']);
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let is_program = |word: &&str| word.rsplit('/').next() == Some("pgbench");
-    let at = words.iter().position(is_program)?;
     // `pgbench (15.18)` is the banner, `pgbench: error: …` a message.
-    let options = words[at + 1..].iter().filter(|word| word.starts_with('-'));
-    let wrapped = words[..at].iter().all(|word| !word.ends_with(':'));
-    if options.count() == 0 || !wrapped || line.contains("pgbench (") {
+    if !line.contains("pgbench") || line.contains("pgbench (") {
         return None;
     }
-    let words = words[at..].iter();
-    Some(words.map(|word| dyno_core::redact::text(word)).collect())
+    let words = redact::words(line);
+    let is_program = |word: &String| word.rsplit('/').next() == Some("pgbench");
+    let is_message = |word: &String| word.ends_with(':');
+    let Some(at) = words.iter().position(is_program) else {
+        let before = words.iter().take_while(|word| !is_message(word));
+        let mut quoted = before.filter(|word| word.contains(' ') && word.len() < line.len());
+        return quoted.find_map(|word| command(word));
+    };
+    let options = words[at + 1..].iter().filter(|word| word.starts_with('-'));
+    let wrapped = !words[..at].iter().any(is_message);
+    (options.count() > 0 && wrapped).then(|| redact::argv(&words[at..]))
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn kind(line: &str) -> Option<&'static str> {
 /// The command line in a line that shows one (`+ sysbench … run`, `$ ./tpcc.lua --threads=8 run`),
 /// without its secrets.
 pub(crate) fn command(line: &str) -> Option<Vec<String>> {
-    let words = words(line.trim_start_matches(['+', '$', '#', '>', ' ']));
+    let words = redact::words(line.trim_start_matches(['+', '$', '#', '>', ' ']));
     let is_program = |word: &String| {
         // `LUA_PATH=/usr/share/sysbench/?.lua` is a variable.
         let variable = word
@@ -161,33 +161,6 @@ pub(crate) fn workload(argv: &[String]) -> Option<String> {
     };
     let base = name.rsplit('/').next().unwrap_or(&name);
     Some(base.strip_suffix(".lua").unwrap_or(base).to_owned())
-}
-
-/// Splits a line as a shell does, including quotes and backslashes at line ends.
-fn words(line: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    let mut started = false;
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), c) => word.push(c),
-            (None, '\'' | '"') => (quote, started) = (Some(c), true),
-            (None, c) if c.is_whitespace() => {
-                if started || !word.is_empty() {
-                    out.push(std::mem::take(&mut word));
-                }
-                started = false;
-            }
-            (None, '\\') => {}
-            (None, c) => word.push(c),
-        }
-    }
-    if started || !word.is_empty() {
-        out.push(word);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,65 +1,17 @@
 //! Hides settings that may contain a secret.
 
+use dyno_core::redact;
+
 /// Replaces a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// Endings of the names of secrets.
-const ENDINGS: [&str; 6] = ["password", "passwd", "pwd", "_token", ".token", "_auth"];
-/// Parts that only names of secrets contain.
-const PARTS: [&str; 7] = [
-    "secret",
-    "passphrase",
-    "conninfo",
-    "credential",
-    "access_key",
-    "api_key",
-    "private_key_data",
-];
-/// Words that precede a secret in a value, followed by an equals sign or a colon.
-const WORDS: [&str; 6] = ["password", "passwd", "pwd", "secret", "token", "key_id"];
-
 /// The value of a setting, or a note that it is hidden.
 pub(super) fn shown(name: &str, value: &str) -> String {
-    let switch = ["on", "off", "yes", "no"];
-    let is_switch = switch.iter().any(|word| value.eq_ignore_ascii_case(word));
-    if !value.is_empty() && !is_switch && (is_secret_name(name) || holds_secret(value)) {
-        return HIDDEN.to_owned();
-    }
-    value.to_owned()
-}
-
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    // Extensions and applications have names with a dot; the servers' own keys are file paths.
-    let custom_key = name.contains('.') && name.ends_with("key");
-    custom_key
-        || ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || PARTS.iter().any(|part| name.contains(part))
-}
-
-fn holds_secret(value: &str) -> bool {
-    let value = value.to_ascii_lowercase();
-    let assigned = |word: &&str| {
-        value.match_indices(*word).any(|(at, _)| {
-            let rest = value[at + word.len()..].trim_start();
-            let Some(rest) = rest.strip_prefix(['=', ':']) else {
-                return false;
-            };
-            // An empty option in a list of options is not a secret.
-            !matches!(rest.trim_start().chars().next(), None | Some(';' | ','))
-        })
+    let shown = match redact::has_form_of_secret(name, value) {
+        true => HIDDEN,
+        false => value,
     };
-    let words = WORDS.iter().any(assigned);
-    words || value.contains("identified by") || has_user_info(&value)
-}
-
-/// Whether a URL contains a user with a password: `scheme://user:password@host`.
-fn has_user_info(value: &str) -> bool {
-    value.match_indices("://").any(|(at, _)| {
-        let authority = value[at + 3..].split(['/', '?', '#', ' ']).next();
-        let user_info = authority.and_then(|authority| authority.rsplit_once('@'));
-        user_info.is_some_and(|(user, _)| user.contains(':'))
-    })
+    shown.to_owned()
 }
 
 #[cfg(test)]
@@ -72,6 +24,7 @@ mod tests {
     fn secrets_are_hidden() {
         for (name, value) in [
             ("report_password", "x"),
+            ("report_password", "on"),
             ("wsrep_sst_auth", "user:x"),
             ("primary_conninfo", "host=a password=x"),
             ("ssl_passphrase_command", "echo x"),

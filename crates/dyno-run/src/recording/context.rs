@@ -1,9 +1,9 @@
 //! The verdict's inputs other than the record. They are stored as facts, so that readers of a
 //! results file have them, too.
 
-use dyno_core::Secret;
 use dyno_core::catalogue::names;
 use dyno_core::record::{Fact, RunRecord};
+use dyno_core::{Secret, redact};
 use dyno_load::{RunOutcome, StatementFacts};
 use dyno_verdict::{Calibration, Claim, Context, SecretScan};
 
@@ -60,7 +60,7 @@ pub(super) fn statements(outcome: &RunOutcome) -> Vec<Fact> {
     for (name, values) in &found.settings {
         facts.push(Fact::new(
             names::CLIENT_SETTINGS_EACH.of(name),
-            values.join(", "),
+            redact::setting(name, &values.join(", ")),
             "the statements that set it; a sample",
         ));
     }
@@ -154,7 +154,7 @@ pub(super) fn facts(context: &Context) -> Vec<Fact> {
     for setting in &context.requested_settings {
         add(
             &names::RUN_EXPECTED_EACH.of(&setting.name),
-            setting.value.clone(),
+            redact::setting(&setting.name, &setting.value),
             "--expect",
         );
     }

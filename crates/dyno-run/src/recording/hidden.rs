@@ -15,12 +15,10 @@ impl Hidden {
     pub fn clean(&self, observation: &mut Observation) {
         match observation {
             Observation::Fact(fact) => {
-                self.name("facts", &mut fact.name);
-                self.text("facts", &mut fact.value);
+                self.setting("facts", &mut fact.name, &mut fact.value);
             }
             Observation::Setting { name, value, .. } => {
-                self.name("settings", name);
-                self.text("settings", value);
+                self.setting("settings", name, value);
             }
             Observation::NotObserved(gap) => {
                 self.name("what was not observed", &mut gap.what);
@@ -55,7 +53,7 @@ impl Hidden {
             self.text("warnings", warning);
         }
         for fact in &mut summary.facts {
-            self.text("facts", &mut fact.value);
+            self.setting("facts", &mut fact.name, &mut fact.value);
         }
         for figure in &mut summary.figures {
             self.text("figures", &mut figure.name);
@@ -84,6 +82,12 @@ impl Hidden {
             self.remember(place);
             *name = hidden;
         }
+    }
+
+    fn setting(&self, place: &'static str, name: &mut String, value: &mut String) {
+        self.text(place, value);
+        *value = redact::setting(name, value);
+        self.name(place, name);
     }
 
     fn text(&self, place: &'static str, text: &mut String) {

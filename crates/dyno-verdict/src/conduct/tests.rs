@@ -2,6 +2,7 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 use dyno_samples::{
     self as samples, assert_begins, assert_has, assert_lacks, drop_series, fact, series, setting,
@@ -128,6 +129,13 @@ fn passwords_are_found_and_never_shown() {
     expect("secrets", Pass, |run| {
         run.head.argv.push("mysql://root:***@db/x".to_owned())
     });
+    expect("secrets", Pass, |run| {
+        setting(run, "wsrep_sst_auth", "(hidden)");
+        setting(run, "ssl_key", "/etc/mysql/server-key.pem");
+        fact(run, "server.configured.ssl_passphrase", "***");
+        let options = "gcache.size=1G;socket.ssl_key_password=***;a.b=c";
+        fact(run, "server.configured.wsrep_provider_options", options);
+    });
     let shown = [
         expect("secrets", Refuse, |run| {
             run.head.argv.push(format!("--target={URL}"))
@@ -138,6 +146,32 @@ fn passwords_are_found_and_never_shown() {
         expect("secrets", Refuse, |run| fact(run, "server.upstream", URL)),
         expect("secrets", Refuse, |run| {
             setting(run, "primary_conninfo", URL)
+        }),
+        expect("secrets", Refuse, |run| {
+            setting(run, "report_password", "hunter2")
+        }),
+        expect("secrets", Refuse, |run| {
+            let options = "gcache.size=1G;socket.ssl_key_password=hunter2";
+            fact(run, "server.configured.wsrep_provider_options", options)
+        }),
+        expect("secrets", Refuse, |run| {
+            fact(run, "server.configured.ssl_passphrase", "hunter2")
+        }),
+        expect("secrets", Refuse, |run| {
+            let argv = ["pgbench", "host=db password = 'a hunter2'"];
+            run.head.argv.extend(argv.map(str::to_owned))
+        }),
+        expect("secrets", Refuse, |run| {
+            let option = OptionValue::Text("hunter2".to_owned());
+            run.head
+                .workload
+                .options
+                .push(("http_pass".to_owned(), option))
+        }),
+        expect("secrets", Refuse, |run| {
+            let text = "exec curl -u user:hunter2 http://x";
+            run.events
+                .push(values::event(9.0, None, EventKind::Observer, text))
         }),
         expect_with("secrets", Refuse, |_, context| {
             context.secret_scan = Some(SecretScan {
