@@ -265,7 +265,7 @@ pub fn import(
     for (monitor, log) in host {
         for log in whole::unwrapped(log, |_| true) {
             beside.push(monitor.read(&log.log(), options)?);
-            warnings.extend(log.doubled());
+            warnings.extend(log.said());
         }
     }
     let host = beside;
@@ -293,7 +293,7 @@ pub fn import(
         let own = unwrapped.iter().filter(|log| log.name == found.file);
         let said = found.said.into_iter();
         let said = said.map(|(line, text)| Warning::new(&found.file, line, text));
-        let of_run: Vec<Warning> = own.filter_map(Whole::doubled).chain(said).collect();
+        let of_run: Vec<Warning> = own.flat_map(Whole::said).chain(said).collect();
         let of_run = warnings::once(of_run);
         if let Some(summary) = &mut found.run.summary {
             gaps::forget_unknown_rates(&mut summary.rates, &found.run.not_observed);

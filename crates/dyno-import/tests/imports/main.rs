@@ -32,6 +32,7 @@ mod others;
 mod pgbench_doubts;
 mod pgbench_laws;
 mod pgbench_logs;
+mod prefixed;
 mod sysbench_laws;
 mod without_database;
 mod wrong_logs;
