@@ -337,13 +337,26 @@ fn of_sysbench(
         warnings.extend(found.warnings);
         read.push(found.drafts);
     }
-    let drafts = join(read).into_iter().enumerate();
-    let found = drafts.map(|(index, mut draft)| {
+    let mut drafts = join(read);
+    drafts
+        .iter_mut()
+        .for_each(sysbench::histogram::leave_out_part);
+    if let Some(empty) = drafts.iter().find(|draft| !draft.has_figures()) {
+        let said = empty.warnings.last();
+        let said = said.map(|(line, text)| Warning::new(&empty.file, *line, text.clone()));
+        let log = logs.iter().find(|log| log.name == empty.file);
+        let log = log.copied().unwrap_or(Log::new(&empty.file, ""));
+        return Err(not_sysbench(&log, said.as_slice()));
+    }
+    let found = drafts.into_iter().enumerate().map(|(index, mut draft)| {
         let options = Options {
             started_unix_s: first(index, options),
             ..options.clone()
         };
         draft.count_requests();
+        if let Some(report) = &mut draft.report {
+            report.divide_bytes();
+        }
         sysbench::laws::leave_out_overflows(&mut draft);
         report_lines::leave_out_late(&mut draft);
         intervals::leave_out(&mut draft);
@@ -421,6 +434,7 @@ fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
         let from = part.file.clone();
         if histogram {
             run.histogram = std::mem::take(&mut part.histogram);
+            run.histogram_lacks = part.histogram_lacks;
         }
         if points {
             run.points = std::mem::take(&mut part.points);
