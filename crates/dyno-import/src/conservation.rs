@@ -10,6 +10,9 @@ const LINES_EACH: usize = 50;
 /// Relative tolerance between a total and the lines of its run.
 const AGREE: f64 = 0.02;
 
+/// The time without a line may have this many times the highest rate.
+const BURST: f64 = 2.0;
+
 /// A line: its rate, and its length in seconds.
 pub(crate) type Held = (f64, f64);
 
@@ -44,6 +47,19 @@ pub(crate) fn wild(lines: &[Held], total: f64, rounding_s: f64) -> Vec<Wild> {
         kept.retain(|(index, _)| *index != wild.index);
         found.push(wild);
     }
+}
+
+/// The amount that the lines hold, if it exceeds the total, or if the rest does not fit into the
+/// `rest_s` seconds that no line covers.
+pub(crate) fn contradicts(lines: &[Held], total: f64, rest_s: f64, rounding_s: f64) -> Option<f64> {
+    let held: f64 = lines.iter().map(count).sum();
+    let numbered: Vec<(usize, Held)> = lines.iter().copied().enumerate().collect();
+    let slack = slack(&numbered, rounding_s) + 1.0;
+    let highest = lines.iter().map(|line| line.0).reduce(f64::max)?;
+    let rest = BURST * highest * rest_s;
+    let above = held - slack > total * (1.0 + AGREE);
+    let below = (held + slack + rest) * (1.0 + AGREE) < total;
+    (above || below).then_some(held)
 }
 
 fn count((rate, length_s): &Held) -> f64 {
@@ -87,6 +103,24 @@ fn largest(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> Option<Wild>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_add_up_to_the_total() {
+        let lines = [(200.0, 1.0); 10];
+        for total in [1950.0, 2000.0, 2150.0, 2400.0] {
+            assert_eq!(contradicts(&lines, total, 1.0, 0.5), None, "{total}");
+        }
+        for total in [200.0, 1700.0, 2800.0] {
+            assert_eq!(
+                contradicts(&lines, total, 1.0, 0.5),
+                Some(2000.0),
+                "{total}"
+            );
+        }
+        // Lines that are missing may have held any amount.
+        assert_eq!(contradicts(&lines, 9000.0, f64::INFINITY, 0.5), None);
+        assert_eq!(contradicts(&[], 9000.0, 0.0, 0.5), None);
+    }
 
     #[test]
     fn a_line_that_breaks_the_total_is_found() {

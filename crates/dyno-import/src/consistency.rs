@@ -10,7 +10,6 @@ use crate::laws;
 use crate::limits;
 use crate::runs;
 use crate::sysbench::head;
-use crate::sysbench::histogram;
 use crate::sysbench::laws::Broken;
 use crate::sysbench::model::{Counted, Draft, Report};
 
@@ -63,7 +62,6 @@ pub(crate) fn check(draft: &Draft, broken: &[Broken]) -> (Vec<(Option<usize>, St
         }
         spread(draft, report, &mut contradict);
         sums(report, &mut warn, &mut contradict);
-        distribution(draft, report, &mut contradict);
         facts.extend(runs::contradictions(&contradictions));
         warnings.extend(contradictions.into_iter().map(|text| (line, text)));
     }
@@ -280,67 +278,5 @@ fn sums(report: &Report, warn: &mut impl FnMut(String), contradict: &mut impl Fn
             true => warn(text),
             false => contradict(text),
         }
-    }
-}
-
-fn distribution(draft: &Draft, report: &Report, contradict: &mut impl FnMut(String)) {
-    let count = histogram::count(&draft.histogram);
-    if let Some(events) = report.events()
-        && !draft.histogram.is_empty()
-        && draft.checkpoints.is_empty()
-        && count != events
-    {
-        contradict(format!(
-            "the histogram holds {}, but the report {events}",
-            number_of(count, "event")
-        ));
-        return;
-    }
-    if !draft.checkpoints.is_empty() || histogram::disorder(&draft.histogram).is_some() {
-        return;
-    }
-    for &(percent, printed_ms) in &report.percentiles {
-        let Some(ms) = percentile(&draft.histogram, count, percent) else {
-            continue;
-        };
-        // Rows of the histogram are 1.8 % apart, and printed with few digits.
-        if (printed_ms - ms).abs() > (ms * 0.05).max(0.02) {
-            contradict(format!(
-                "the {percent}th percentile is {printed_ms:.2} ms, but that of the histogram \
-                 {ms:.2} ms"
-            ));
-        }
-    }
-}
-
-/// The percentile of a histogram of `count` events with ascending rows, by sysbench's rank
-/// (`sb_histogram.c`): it rounds half up, so a rank may be below `percent`.
-fn percentile(rows: &[(f64, u64)], count: u64, percent: f64) -> Option<f64> {
-    let rank = (count as f64 * percent / 100.0 + 0.5).floor();
-    if rank < 1.0 {
-        return None;
-    }
-    let mut sum = 0_u64;
-    let found = rows.iter().find(|(_, count)| {
-        sum = sum.saturating_add(*count);
-        sum as f64 >= rank
-    });
-    found.map(|(ms, _)| *ms)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_has_the_rank_that_sysbench_takes() {
-        // 99 % of 1,040 events are 1,029.6, rounded 1,030; of 1,030, 1,019.7 and 1,020; of 1,020,
-        // 1,009.8 and 1,010; of 1,025, 1,014.75 and 1,015.
-        let rows = [(1.0, 1014), (50.0, 11)];
-        assert_eq!(percentile(&rows, 1025, 99.0), Some(50.0));
-        // 1,014.3 rounds to 1,014, and the next event is far away.
-        let rows = [(1.0, 1013), (50.0, 10)];
-        assert_eq!(percentile(&rows, 1023, 99.0), Some(1.0));
-        assert_eq!(percentile(&[(1.0, 1)], 1, 10.0), None);
     }
 }

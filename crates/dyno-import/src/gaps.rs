@@ -47,13 +47,9 @@ pub(crate) fn gaps(
 ) -> Vec<NotObserved> {
     let mut gaps = Gaps::of(&ALWAYS);
     gaps.add(!start_known, "started_unix_s", "the log has no time of day");
-    let why = match draft.is_histogram_left_out {
-        true => "the log's histogram of latencies cannot be true",
-        false => {
-            "the distribution of latencies was not printed; sysbench's option --histogram prints \
-             it"
-        }
-    };
+    let why = draft.histogram_left_out.unwrap_or(
+        "the distribution of latencies was not printed; sysbench's option --histogram prints it",
+    );
     gaps.add(draft.histogram.is_empty(), "service.buckets", why);
     gaps.add(
         intervals.is_empty(),

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::number;
+
 /// Tools divide the sum of squared deviations by n or by n - 1, and round means first.
 const DEVIATION: f64 = 0.02;
 /// Tools differ by up to this many events in the rank of a percentile.
@@ -16,11 +18,33 @@ pub(crate) fn other_rate(
     per_s: f64,
     room: f64,
 ) -> Option<String> {
-    let made = count as f64 / time_s;
+    other_rate_of((count as f64, events), time_s, per_s, room)
+}
+
+/// The same of an amount such as MiB.
+pub(crate) fn other_rate_of(
+    (amount, what): (f64, &str),
+    time_s: f64,
+    per_s: f64,
+    room: f64,
+) -> Option<String> {
+    let made = amount / time_s;
     ((made - per_s).abs() > room).then(|| {
-        format!(
-            "{count} {events} in {time_s:.1} s are {made:.2} per second, but it says {per_s:.2}"
-        )
+        format!("{amount} {what} in {time_s:.1} s are {made:.2} per second, but it says {per_s:.2}")
+    })
+}
+
+/// Describes the error of parts that differ from their printed sum by more than `room`.
+pub(crate) fn other_sum(
+    parts: &[(f64, &str)],
+    (sum, of): (f64, &str),
+    room: f64,
+) -> Option<String> {
+    let made = number::sum(parts.iter().map(|(part, _)| *part));
+    ((made - sum).abs() > room).then(|| {
+        let parts = parts.iter().map(|(part, name)| format!("{part} {name}"));
+        let parts = parts.collect::<Vec<_>>().join(" + ");
+        format!("{parts} = {made}, but it says {sum} {of}")
     })
 }
 
@@ -316,6 +340,20 @@ mod tests {
                 |law: &BrokenLaw| law.text.contains(expected) && law.statistics == statistics;
             assert!(found.iter().any(fits), "{expected}: {found:?}");
         }
+    }
+
+    #[test]
+    fn rates_and_sums_are_those_of_their_parts() {
+        assert_eq!(other_rate((3000, "events"), 30.0, 100.4, 0.5), None);
+        let expected = "3000 events in 30.0 s are 100.00 per second, but it says 100.60";
+        assert_eq!(
+            other_rate((3000, "events"), 30.0, 100.6, 0.5).unwrap(),
+            expected
+        );
+        let parts = [(1.25, "MiB read"), (2.5, "MiB written")];
+        assert_eq!(other_sum(&parts, (3.76, "MiB"), 0.02), None);
+        let expected = "1.25 MiB read + 2.5 MiB written = 3.75, but it says 4 MiB";
+        assert_eq!(other_sum(&parts, (4.0, "MiB"), 0.02).unwrap(), expected);
     }
 
     #[test]

@@ -266,7 +266,7 @@ pub fn import(
     for (monitor, log) in host {
         for log in whole::unwrapped(log, |_| true) {
             beside.push(monitor.read(&log.log(), options)?);
-            warnings.extend(log.doubled());
+            warnings.extend(log.said());
         }
     }
     let host = beside;
@@ -295,7 +295,7 @@ pub fn import(
         let own = unwrapped.iter().filter(|log| log.name == found.file);
         let said = found.said.into_iter();
         let said = said.map(|(line, text)| Warning::new(&found.file, line, text));
-        let of_run: Vec<Warning> = own.filter_map(Whole::doubled).chain(said).collect();
+        let of_run: Vec<Warning> = own.flat_map(Whole::said).chain(said).collect();
         let mut of_run = warnings::once(of_run);
         secrets::hide_in_warnings(&mut of_run);
         if let Some(summary) = &mut found.run.summary {
@@ -341,13 +341,26 @@ fn of_sysbench(
         warnings.extend(found.warnings);
         read.push(found.drafts);
     }
-    let drafts = join(read).into_iter().enumerate();
-    let found = drafts.map(|(index, mut draft)| {
+    let mut drafts = join(read);
+    drafts
+        .iter_mut()
+        .for_each(sysbench::histogram::leave_out_part);
+    if let Some(empty) = drafts.iter().find(|draft| !draft.has_figures()) {
+        let said = empty.warnings.last();
+        let said = said.map(|(line, text)| Warning::new(&empty.file, *line, text.clone()));
+        let log = logs.iter().find(|log| log.name == empty.file);
+        let log = log.copied().unwrap_or(Log::new(&empty.file, ""));
+        return Err(not_sysbench(&log, said.as_slice()));
+    }
+    let found = drafts.into_iter().enumerate().map(|(index, mut draft)| {
         let options = Options {
             started_unix_s: first(index, options),
             ..options.clone()
         };
         draft.count_requests();
+        if let Some(report) = &mut draft.report {
+            report.divide_bytes();
+        }
         sysbench::laws::leave_out_overflows(&mut draft);
         report_lines::leave_out_late(&mut draft);
         intervals::leave_out(&mut draft);
@@ -425,6 +438,7 @@ fn join(mut read: Vec<Vec<Draft>>) -> Vec<Draft> {
         let from = part.file.clone();
         if histogram {
             run.histogram = std::mem::take(&mut part.histogram);
+            run.histogram_lacks = part.histogram_lacks;
         }
         if points {
             run.points = std::mem::take(&mut part.points);

@@ -60,6 +60,20 @@ impl Looks {
         )
     }
 
+    /// Whether a benchmark printed it, not a program that watches the host.
+    pub(crate) fn is_benchmark(self) -> bool {
+        matches!(
+            self,
+            Self::Sysbench
+                | Self::Pgbench
+                | Self::Fio
+                | Self::FioTerse
+                | Self::FioNormal
+                | Self::Hammerdb
+                | Self::Tproch
+        )
+    }
+
     /// The end of a message: how to import this log, or which logs can be imported instead.
     pub(crate) fn instead(self) -> &'static str {
         match self {

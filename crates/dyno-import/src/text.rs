@@ -107,8 +107,11 @@ pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
     let pairs = own.char_indices().zip(whole.chars());
     let same = pairs.take_while(|((_, one), other)| one == other);
     let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
-    let goes_on = whole.len() > end;
-    goes_on && (own.len() == end || own[..end].ends_with('#'))
+    let in_figure = own[..end].ends_with('#');
+    match whole.len() > end {
+        true => in_figure || own.len() == end,
+        false => in_figure && own[end..].starts_with(|c: char| c != ' '),
+    }
 }
 
 /// The number of decimals of the figure at a line's end; `None` without a figure there.
@@ -126,7 +129,7 @@ pub(crate) fn decimals_at_end(line: &str) -> Option<usize> {
 }
 
 /// A line as a terminal would show it.
-fn clean(line: &str) -> String {
+pub(crate) fn clean(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     // A program that overwrites its line leaves the last version.
     let line = line.rsplit('\r').next().unwrap_or(line);
@@ -230,6 +233,7 @@ mod tests {
             ("[ 61s ] thds: 16 tps: 10x.sh: line 7: 4711 Killed", true),
             ("[ 61s ] thds: 16 tps: 10 qps: 1", false),
             ("[ 61s ] thds: 16 tps: 10 qps: 1 more: 1", false),
+            ("[ 61s ] thds: 16 tps: 10 qps: 1x.sh: line 7", true),
             ("[ 61s ] eps: 16", false),
             ("", true),
         ] {

@@ -10,6 +10,8 @@ pub(crate) struct Whole<'a> {
     text: Cow<'a, str>,
     /// Whether each line occurred twice.
     is_doubled: bool,
+    /// The first line with a damaged record of a log driver.
+    damaged: Option<usize>,
 }
 
 impl Whole<'_> {
@@ -17,11 +19,14 @@ impl Whole<'_> {
         Log::new(&self.name, &self.text)
     }
 
-    /// The warning about doubled lines.
-    pub(crate) fn doubled(&self) -> Option<Warning> {
-        let text = "each line of the log occurs twice; each is read once";
-        self.is_doubled
-            .then(|| Warning::new(&self.name, None, text.to_owned()))
+    /// Warnings about doubled lines and damaged records.
+    pub(crate) fn said(&self) -> Vec<Warning> {
+        let warning = |line, text: &str| Warning::new(&self.name, line, text.to_owned());
+        let doubled = "each line of the log occurs twice; each is read once";
+        let doubled = self.is_doubled.then(|| warning(None, doubled));
+        let damaged = "a truncated or damaged record of a log driver is skipped";
+        let damaged = self.damaged.map(|line| warning(Some(line), damaged));
+        doubled.into_iter().chain(damaged).collect()
     }
 }
 
@@ -35,6 +40,7 @@ pub(crate) fn unwrapped<'a>(log: &Log<'a>, once: impl Fn(&str) -> bool) -> Vec<W
             name: log.name.into(),
             text,
             is_doubled,
+            damaged: None,
         }];
     };
     let named = |part: wrapped::Part| Whole {
@@ -44,6 +50,7 @@ pub(crate) fn unwrapped<'a>(log: &Log<'a>, once: impl Fn(&str) -> bool) -> Vec<W
         },
         text: part.text.into(),
         is_doubled,
+        damaged: part.damaged,
     };
     parts.into_iter().map(named).collect()
 }

@@ -1,9 +1,16 @@
 //! Removes the prefixes that other programs add to a log's lines: Docker Compose and services, a
-//! container runtime (CRI), syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers
-//! of `grep -n`, the `+` of a diff, or the `> ` of quoted text. Those of containers and loggers may
-//! have a timestamp before or after them.
+//! container runtime (CRI), syslog and journalctl, `kubectl logs --prefix`, a logger's `[INFO] `,
+//! the line numbers of `grep -n` and `cat -n`, the times of `ts`, the `+` of a diff, or the `> ` of
+//! quoted text; and the records of log drivers in JSON. Those of containers and loggers may have a
+//! timestamp before or after them.
 
-use crate::Looks;
+mod json;
+mod kinds;
+
+use std::borrow::Cow;
+
+use crate::{Looks, text};
+use kinds::Strip;
 
 /// The number of lines that decide whether a log is wrapped.
 const LINES_LOOKED_AT: usize = 200;
@@ -14,295 +21,187 @@ const LAYERS_MAX: usize = 3;
 /// The maximum number of sources in one log.
 const SOURCES_MAX: usize = 64;
 
-/// A line without its prefix.
-#[derive(Default)]
-struct Bare<'a> {
-    /// The writer, e.g. a container. Empty if the prefix does not say.
-    source: &'a str,
-    /// A timestamp that the importers can read.
-    stamp: Option<&'a str>,
-    /// The number that the prefix gives the line.
-    number: Option<u64>,
-    rest: &'a str,
-}
-
-/// Removes the prefix of a line; `None` if it has none.
-type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
-
-const KINDS: [Strip; 7] = [cri, container, syslog, quoted, level, numbered, added];
-
 /// One source's lines. Lines of others are blank, so that line numbers stay the same.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Part {
     /// Empty if the log has one source only.
     pub(crate) source: String,
     pub(crate) text: String,
+    /// The first line with a damaged record, whose text is unknown.
+    pub(crate) damaged: Option<usize>,
 }
 
 /// The lines as their programs wrote them; `None` if they have no prefix. With several sources,
 /// only those that look like a known log count, if any does.
 pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
-    let mut parts = layer(text)?;
-    for _ in 1..LAYERS_MAX {
-        let mut below = Vec::new();
-        let mut any = false;
-        for part in parts {
-            match layer(&part.text) {
-                Some(more) => {
-                    any = true;
-                    below.extend(more.into_iter().map(|inner| {
-                        Part {
-                            source: format!("{} {}", part.source, inner.source)
-                                .trim()
-                                .to_owned(),
-                            text: inner.text,
-                        }
-                    }));
-                }
-                None => below.push(part),
-            }
-        }
-        parts = below;
-        if !any {
-            break;
-        }
-    }
-    if parts.len() > 1 {
-        let looks = |part: &Part| Looks::of_bare(&part.text).is_some();
-        if parts.iter().any(looks) {
-            parts.retain(looks);
-        }
+    let mut parts = below(&uncoloured(text), LAYERS_MAX)?;
+    if parts.len() > 1 && parts.iter().any(is_known) {
+        parts.retain(is_known);
     }
     Some(parts)
 }
 
+/// Prefixes may have colours.
+fn uncoloured(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return text.into();
+    }
+    let lines = text.split_inclusive('\n');
+    let plain = lines.map(|line| match line.strip_suffix('\n') {
+        Some(line) => text::clean(line) + "\n",
+        None => text::clean(line),
+    });
+    plain.collect::<String>().into()
+}
+
+/// The parts below at most this many prefixes.
+fn below(text: &str, layers: usize) -> Option<Vec<Part>> {
+    let layers = layers.checked_sub(1)?;
+    let first = json::records(text).or_else(|| layer(text, kind(text, &kinds::FOREIGN)?));
+    let first = first.map(|parts| nested(parts, layers));
+    if first
+        .as_ref()
+        .is_some_and(|parts| parts.iter().any(is_known))
+    {
+        return first;
+    }
+    let doubtful = kind(text, &kinds::DOUBTFUL).filter(|strip| begins(text, *strip));
+    let doubtful = doubtful.filter(|_| Looks::of_bare(text).is_none_or(Looks::is_benchmark));
+    let second = doubtful.and_then(|strip| layer(text, strip));
+    let second = second.map(|parts| nested(parts, layers));
+    let is_benchmark = |part: &Part| Looks::of_bare(&part.text).is_some_and(Looks::is_benchmark);
+    second
+        .filter(|parts| parts.iter().any(is_benchmark))
+        .or(first)
+}
+
+fn is_known(part: &Part) -> bool {
+    Looks::of_bare(&part.text).is_some()
+}
+
+/// The parts without their own prefixes.
+fn nested(parts: Vec<Part>, layers: usize) -> Vec<Part> {
+    let mut all = Vec::new();
+    for part in parts {
+        let Some(inner) = below(&part.text, layers) else {
+            all.push(part);
+            continue;
+        };
+        all.extend(inner.into_iter().map(|inner| {
+            Part {
+                source: format!("{} {}", part.source, inner.source)
+                    .trim()
+                    .to_owned(),
+                damaged: part.damaged.or(inner.damaged),
+                ..inner
+            }
+        }));
+    }
+    all
+}
+
 /// The parts of a log below one prefix.
-fn layer(text: &str) -> Option<Vec<Part>> {
-    let strip = kind(text)?;
+fn layer(text: &str, strip: Strip) -> Option<Vec<Part>> {
     // JSON cannot be read with timestamps between its lines.
     let json = |line: &str| strip(line).is_some_and(|bare| bare.rest.trim() == "{");
-    let stamped = !text.lines().take(LINES_LOOKED_AT).any(json);
-    let mut parts: Vec<Part> = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let bare = strip(line.trim_end_matches('\r')).unwrap_or(Bare {
-            rest: line,
-            ..Bare::default()
-        });
-        // A line without the prefix belongs to a source seen before it.
-        let own = parts.iter().position(|part| part.source == bare.source);
-        let prefixed = !std::ptr::eq(bare.rest, line);
+    let mut sources = Sources {
+        stamped: !text.lines().take(LINES_LOOKED_AT).any(json),
+        ..Sources::default()
+    };
+    for line in text.lines() {
+        let bare = strip(line.trim_end_matches('\r'));
+        match &bare {
+            Some(bare) => sources.add(Some(bare.source), bare.stamp, bare.rest),
+            None => sources.add(None, None, line),
+        }
+    }
+    Some(sources.parts(text.ends_with('\n')))
+}
+
+/// Lines by their sources.
+#[derive(Default)]
+struct Sources {
+    parts: Vec<Part>,
+    /// Whether lines keep their timestamps.
+    stamped: bool,
+    lines: usize,
+}
+
+impl Sources {
+    /// Adds a line. Without a source it belongs to one seen before it.
+    fn add(&mut self, source: Option<&str>, stamp: Option<&str>, rest: &str) {
+        let name = source.unwrap_or_default();
+        let own = self.parts.iter().position(|part| part.source == name);
+        let full = source.is_none() || self.parts.len() == SOURCES_MAX;
         let at = match own {
             Some(at) => at,
-            None if !parts.is_empty() && (!prefixed || parts.len() == SOURCES_MAX) => 0,
+            None if !self.parts.is_empty() && full => 0,
             None => {
-                parts.push(Part {
-                    source: bare.source.to_owned(),
-                    text: "\n".repeat(number),
+                self.parts.push(Part {
+                    source: name.to_owned(),
+                    text: "\n".repeat(self.lines),
+                    damaged: None,
                 });
-                parts.len() - 1
+                self.parts.len() - 1
             }
         };
-        for (index, part) in parts.iter_mut().enumerate() {
+        self.lines += 1;
+        for (index, part) in self.parts.iter_mut().enumerate() {
             if index == at {
-                if let Some(stamp) = bare.stamp.filter(|_| stamped) {
+                if let Some(stamp) = stamp.filter(|_| self.stamped) {
                     part.text.push_str(stamp);
                     part.text.push(' ');
                 }
-                part.text.push_str(bare.rest);
+                part.text.push_str(rest);
             }
             part.text.push('\n');
         }
     }
-    if !text.ends_with('\n') {
-        for part in &mut parts {
-            part.text.truncate(part.text.len().saturating_sub(1));
+
+    /// All parts. The last line may lack its line feed.
+    fn parts(mut self, ends: bool) -> Vec<Part> {
+        if !ends {
+            for part in &mut self.parts {
+                part.text.truncate(part.text.len().saturating_sub(1));
+            }
         }
+        if let [part] = self.parts.as_mut_slice() {
+            part.source.clear();
+        }
+        self.parts
     }
-    if let [part] = parts.as_mut_slice() {
-        part.source.clear();
-    }
-    Some(parts)
+}
+
+/// The first lines that are not empty.
+fn sample(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim_end);
+    lines
+        .filter(|line| !line.is_empty())
+        .take(LINES_LOOKED_AT)
+        .collect()
+}
+
+/// Whether so many lines of a sample have a prefix that it is one of the log.
+fn is_enough(count: usize, sample: &[&str]) -> bool {
+    count >= 2 && count as f64 >= SHARE_MIN * sample.len() as f64
 }
 
 /// The prefix of most lines.
-fn kind(text: &str) -> Option<Strip> {
-    let lines = text.lines().map(str::trim_end);
-    let lines: Vec<&str> = lines
-        .filter(|line| !line.is_empty())
-        .take(LINES_LOOKED_AT)
-        .collect();
-    let enough = |count: usize| count >= 2 && count as f64 >= SHARE_MIN * lines.len() as f64;
-    KINDS.into_iter().find(|strip| {
+fn kind(text: &str, kinds: &[Strip]) -> Option<Strip> {
+    let lines = sample(text);
+    let found = kinds.iter().find(|strip| {
         let found = lines.iter().filter_map(|line| strip(line));
         let numbers: Vec<u64> = found.clone().filter_map(|bare| bare.number).collect();
         let ascend = numbers.windows(2).all(|pair| pair[0] < pair[1]);
-        enough(found.count()) && ascend
-    })
+        is_enough(found.count(), &lines) && ascend
+    });
+    found.copied()
 }
 
-/// A prefix with a timestamp before it, after it, or without one.
-fn with_stamp<'a>(line: &'a str, strip: impl Fn(&'a str) -> Option<Bare<'a>>) -> Option<Bare<'a>> {
-    let (before, line) = split_stamp(line);
-    let bare = strip(line)?;
-    let (after, rest) = match before {
-        // A second one is the program's own.
-        Some(_) => (None, bare.rest),
-        None => split_stamp(bare.rest),
-    };
-    Some(Bare {
-        stamp: before.or(after),
-        rest,
-        ..bare
-    })
-}
-
-/// The timestamp that a line begins with, and the text after it.
-fn split_stamp(line: &str) -> (Option<&str>, &str) {
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    match is_iso(word) {
-        true => (Some(word), rest),
-        false => (None, line),
-    }
-}
-
-/// `[INFO] [ 1s ] thds: 8 …`
-fn level(line: &str) -> Option<Bare<'_>> {
-    with_stamp(line, bare_level)
-}
-
-fn bare_level(line: &str) -> Option<Bare<'_>> {
-    const LEVELS: [&str; 8] = [
-        "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "STDOUT",
-    ];
-    let (word, rest) = line.strip_prefix('[')?.split_once(']')?;
-    let known = LEVELS
-        .iter()
-        .any(|level| word.trim().eq_ignore_ascii_case(level));
-    (known && (rest.is_empty() || rest.starts_with(' '))).then(|| Bare {
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
-        ..Bare::default()
-    })
-}
-
-/// `12:[ 1s ] thds: 8 …` from `grep -n`, with ascending numbers. A time of day looks similar.
-fn numbered(line: &str) -> Option<Bare<'_>> {
-    let (number, rest) = line.split_once(':')?;
-    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-    Some(Bare {
-        rest,
-        number: Some(number.parse().ok().filter(|_| digits)?),
-        ..Bare::default()
-    })
-}
-
-/// `+[ 1s ] thds: 8 …` from a diff.
-fn added(line: &str) -> Option<Bare<'_>> {
-    let rest = line.strip_prefix('+')?;
-    Some(Bare {
-        rest,
-        ..Bare::default()
-    })
-}
-
-/// A container's name, as Docker or Kubernetes prints it.
-fn container(line: &str) -> Option<Bare<'_>> {
-    with_stamp(line, |line| docker(line).or_else(|| kubectl(line)))
-}
-
-/// `sysbench-1  | [ 1s ] thds: 8 …`; a service's tasks have names like `bench.1.x7k2@node`.
-fn docker(line: &str) -> Option<Bare<'_>> {
-    let (name, rest) = line.split_once('|')?;
-    let source = name.trim_end_matches(' ');
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
-    // A row of sysbench's histogram begins with a number, and with blanks before it.
-    let letter = source.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && source.contains(|c: char| c.is_ascii_alphabetic());
-    (letter && source.chars().all(fits)).then(|| Bare {
-        source,
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
-        ..Bare::default()
-    })
-}
-
-/// `2026-11-21T13:07:48.123456789Z stdout F [ 1s ] thds: 8 …`
-fn cri(line: &str) -> Option<Bare<'_>> {
-    let (stamp, rest) = line.split_once(' ')?;
-    let (stream, rest) = rest.split_once(' ')?;
-    let (tag, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-    let fits = is_iso(stamp) && matches!(stream, "stdout" | "stderr") && matches!(tag, "F" | "P");
-    fits.then_some(Bare {
-        stamp: Some(stamp),
-        rest,
-        ..Bare::default()
-    })
-}
-
-/// `[pod/bench-0/sysbench] [ 1s ] thds: 8 …`
-fn kubectl(line: &str) -> Option<Bare<'_>> {
-    let (source, rest) = line.strip_prefix("[pod/")?.split_once(']')?;
-    Some(Bare {
-        source,
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
-        ..Bare::default()
-    })
-}
-
-/// `Nov 21 13:07:48 host sysbench[4711]: [ 1s ] thds: 8 …`, or with an ISO 8601 time.
-fn syslog(line: &str) -> Option<Bare<'_>> {
-    let line = match line.strip_prefix('<') {
-        Some(rest) => rest.split_once('>')?.1,
-        None => line,
-    };
-    let (stamp, rest) = match line.split_once(' ') {
-        Some((stamp, rest)) if is_iso(stamp) => (Some(stamp), rest),
-        _ => (None, without_date(line)?),
-    };
-    let (host, rest) = rest.split_once(' ')?;
-    let (tag, rest) = rest.split_once(':')?;
-    // Without a process id, `query mode: simple` would be host, tag and text.
-    let source = tag.split_once('[').filter(|(_, id)| id.ends_with(']'));
-    let source = match (source, stamp) {
-        (Some((source, _)), _) => source,
-        (None, None) => tag,
-        (None, Some(_)) => return None,
-    };
-    let word = |text: &str| !text.is_empty() && !text.contains([' ', ':']);
-    (word(host) && word(source) && (rest.is_empty() || rest.starts_with(' '))).then(|| Bare {
-        source,
-        stamp,
-        number: None,
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
-    })
-}
-
-/// The text after `Nov 21 13:07:48 `, which has no year and is ignored.
-fn without_date(line: &str) -> Option<&str> {
-    let (date, rest) = line.split_at_checked(16)?;
-    let shape = |c: u8| match c {
-        b'0'..=b'9' => b'0',
-        b'A'..=b'Z' => b'A',
-        b'a'..=b'z' => b'a',
-        other => other,
-    };
-    let shape: Vec<u8> = date.bytes().map(shape).collect();
-    let fits = [&b"Aaa 00 00:00:00 "[..], b"Aaa  0 00:00:00 "].contains(&&shape[..]);
-    fits.then_some(rest)
-}
-
-/// `> [ 1s ] thds: 8 …`
-fn quoted(line: &str) -> Option<Bare<'_>> {
-    let rest = line.strip_prefix('>')?;
-    (rest.is_empty() || rest.starts_with([' ', '>'])).then(|| Bare {
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
-        ..Bare::default()
-    })
-}
-
-fn is_iso(word: &str) -> bool {
-    word.len() >= 19
-        && word.as_bytes()[10] == b'T'
-        && word.as_bytes()[4] == b'-'
-        && crate::civil::moment(word).is_some()
+/// Whether the first line that is not empty has a prefix.
+fn begins(text: &str, strip: Strip) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.next().is_some_and(|line| strip(line).is_some())
 }
 
 #[cfg(test)]
@@ -341,6 +240,18 @@ mod tests {
             "[info] ",
             "+",
             "> bench-1 | ",
+            "\u{1b}[36mbench-1  |\u{1b}[0m ",
+            "Nov 21 13:07:48.123456 db7 sysbench[4711]: ",
+            "Sat 2026-11-21 13:07:48 UTC db7 sysbench[4711]: ",
+            "[12345.678901] db7 sysbench[4711]: ",
+            "[12345.678901 <    0.000123>] db7 sysbench[4711]: ",
+            "Nov 21 13:07:48 ",
+            "Nov  1 13:07:48.25 ",
+            "13:07:48 ",
+            "13:07:48.123456 ",
+            "[13:07:48] ",
+            "[    1.234567] ",
+            "bench-1  | 13:07:48 ",
         ] {
             assert_eq!(with(prefix), plain, "{prefix}");
         }
@@ -355,6 +266,8 @@ mod tests {
             "STAMP [INFO] ",
             "[INFO] STAMP ",
             "STAMP stdout F bench-1 | ",
+            "STAMP 00O ",
+            "STAMP 01E+",
         ] {
             for stamp in [
                 "2026-11-21T13:07:48.123456789Z",
@@ -368,11 +281,43 @@ mod tests {
     }
 
     #[test]
+    fn seconds_of_the_journal_stay() {
+        let prefix = "1795266468.123456 db7 sysbench[4711]: ";
+        let stamped = LINES.map(|line| format!("1795266468.123456 {line}\n"));
+        assert_eq!(with(prefix), stamped.concat());
+    }
+
+    #[test]
+    fn times_of_other_programs_are_no_source() {
+        let plain = "transaction type: <builtin: select only>\nscaling factor: 7\n\
+                     query mode: simple\nnumber of clients: 2\n";
+        for time in ["Nov 21 13:07:48", "[   48.125000]", "13:07:48"] {
+            let lines = plain.lines();
+            let text: String = lines.map(|line| format!("{time} {line}\n")).collect();
+            assert_eq!(unwrapped(&text).unwrap()[0].text, plain, "{time}");
+        }
+        // Tools that watch the host print such times themselves.
+        for text in [
+            "13:00:01 CPU %user %nice %system %iowait %idle\n13:00:02 all 1 0 1 0 98\n",
+            "13:00:01 CPU %usr %nice %sys %iowait %idle\n13:00:02 all 1 0 1 0 98\n",
+            "13:00:01 UID PID %usr %system %CPU CPU Command\n13:00:02 0 7 1 1 2 0 sh\n",
+        ] {
+            assert_eq!(unwrapped(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn line_numbers_ascend() {
         let numbered = "8:Threads started!\n9:[ 1s ] tps: 7.00\n11:[ 2s ] tps: 8.00\n";
         let part = &unwrapped(numbered).unwrap()[0];
         let plain = "Threads started!\n[ 1s ] tps: 7.00\n[ 2s ] tps: 8.00\n";
         assert_eq!(part.text, plain);
+        let lines = (1..).zip(LINES);
+        let tabbed: String = lines.map(|(n, line)| format!("{n:6}\t{line}\n")).collect();
+        assert_eq!(unwrapped(&tabbed).unwrap()[0].text, LINES.join("\n") + "\n");
+        // Columns between tabs below their heading.
+        let table = "Threads started!\ntime\ttps\n1\t7.00\n2\t8.00\n3\t9.00\n4\t7.00\n";
+        assert_eq!(unwrapped(table), None);
         // Times of day, and the rows of a histogram.
         for text in ["12:00:01 CPU %usr\n12:00:02 all 1.0\n", "1: 5\n1: 6\n"] {
             assert_eq!(unwrapped(text), None, "{text}");

@@ -37,6 +37,8 @@ pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
         draft.seed = number::leading_count(seed).map(|(seed, _)| seed);
     } else if let Some(bytes) = block(line) {
         draft.block_bytes = Some(bytes);
+    } else if let Some(files) = files(line) {
+        draft.files = Some(files);
     } else if line.starts_with("Calling fsync() after each write") {
         draft.syncs_each_write = true;
     } else if let Some(count) = value("Number of unfinished transactions on forced shutdown:") {
@@ -76,17 +78,24 @@ fn distribution(line: &str) -> Option<RandPlan> {
     })
 }
 
-/// `Block size 16KiB` in a file test, `block size: 1KiB` in a memory test; 0.4 prints `Kb`.
+/// `128 files, 16MiB each`.
+fn files(line: &str) -> Option<u64> {
+    let (files, rest) = number::leading_count(line)?;
+    let fits = rest.starts_with(" files, ") && rest.ends_with(" each");
+    fits.then_some(files)
+}
+
+/// `Block size 16KiB` in a file test, `block size: 1KiB` in a memory test; 0.4 prints `16Kb`, and
+/// `Memory block size: 1K`.
 fn block(line: &str) -> Option<f64> {
-    let rest = line
-        .strip_prefix("Block size ")
-        .or_else(|| line.strip_prefix("block size:"))?;
+    let starts = ["Block size ", "block size:", "Memory block size:"];
+    let rest = starts.iter().find_map(|start| line.strip_prefix(start))?;
     let (size, unit) = number::leading(rest)?;
     let scale = match unit.trim() {
         "B" | "" => 1.0,
-        "KiB" | "Kb" => 1024.0,
-        "MiB" | "Mb" => 1_048_576.0,
-        "GiB" | "Gb" => 1_073_741_824.0,
+        "KiB" | "Kb" | "K" => 1024.0,
+        "MiB" | "Mb" | "M" => 1_048_576.0,
+        "GiB" | "Gb" | "G" => 1_073_741_824.0,
         _ => return None,
     };
     Some(size * scale)
@@ -94,9 +103,10 @@ fn block(line: &str) -> Option<f64> {
 
 /// The built-in test that prints this line.
 fn kind(line: &str) -> Option<&'static str> {
-    const SIGNS: [(&str, &str); 7] = [
+    const SIGNS: [(&str, &str); 8] = [
         ("Prime numbers limit:", "cpu"),
         ("Running memory speed test", "memory"),
+        ("Doing memory operations speed test", "memory"),
         ("Extra file open flags:", "fileio"),
         ("Doing CPU performance benchmark", "cpu"),
         ("Doing thread subsystem performance test", "threads"),

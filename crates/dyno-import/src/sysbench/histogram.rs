@@ -5,7 +5,9 @@
 //! if all of those are present, they can be distinguished by their order.
 
 use super::model::Draft;
-use crate::{Log, number, text};
+use super::report;
+use crate::text::{self, Line};
+use crate::{Log, civil, number};
 
 /// Number of values.
 const VALUES: usize = 1024;
@@ -14,6 +16,15 @@ const FIRST_MS: f64 = 1e-3;
 const LAST_MS: f64 = 1e5;
 /// How far apart two of them are, relatively.
 const WIDTH: f64 = 0.02;
+
+/// Why a histogram may lack latencies.
+const OPEN: &str = "the log ends within the histogram of latencies";
+const DAMAGED: &str = "a line of the histogram of latencies is damaged";
+/// sysbench forgets the latencies before a checkpoint.
+const SINCE_CHECKPOINT: &str =
+    "the histogram of latencies covers only the time since the last checkpoint";
+/// Why it is left out.
+pub(crate) const UNTRUE: &str = "the log's histogram of latencies cannot be true";
 
 pub(crate) fn is_title(line: &str) -> bool {
     line.trim_start()
@@ -31,15 +42,52 @@ pub(crate) fn row(line: &str) -> Option<(f64, u64)> {
     entry(value, count)
 }
 
+/// Begins a table.
+pub(crate) fn begin(draft: &mut Draft) {
+    draft.histogram.clear();
+    draft.histogram_lacks = Some(OPEN);
+}
+
+/// Takes a line of the table; returns `false` if it is another one. An empty line or the statistics
+/// end the table. Empty lines may also be those of other programs.
+pub(crate) fn take(draft: &mut Draft, line: &Line) -> bool {
+    let (_, text) = line.unstamped();
+    if let Some(row) = row(text).filter(|_| !line.cut) {
+        draft.histogram.push(row);
+        draft.histogram_lacks = draft.histogram_lacks.or(Some(OPEN));
+        draft.digest.update(text.as_bytes());
+        draft.digest.may_end();
+        return true;
+    }
+    // A line may be empty apart from its time.
+    let is_empty = text.trim().is_empty() || civil::moment(text).is_some();
+    if is_empty || report::opens(text) {
+        draft.histogram_lacks = draft.histogram_lacks.filter(|why| *why != OPEN);
+        return is_empty;
+    }
+    let is_damaged = text.contains('|') && draft.histogram_lacks.is_some();
+    if is_damaged {
+        draft.histogram_lacks = Some(DAMAGED);
+        let text = "a damaged line of the histogram is skipped".to_owned();
+        draft.warnings.push((Some(line.number), text));
+    }
+    is_damaged || is_heading(text)
+}
+
 /// A log that consists only of a latency histogram as CSV.
 pub(crate) fn file(log: &Log<'_>) -> Option<Draft> {
     let lines = text::lines(log.text);
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     let (rows, bad) = csv(&texts)?;
+    let is_cut = lines.last().is_some_and(|line| line.cut);
     let mut draft = Draft {
         file: log.name.to_owned(),
         line: 1,
         histogram: resolve(rows),
+        histogram_lacks: match bad.is_empty() {
+            false => Some(DAMAGED),
+            true => is_cut.then_some(OPEN),
+        },
         ..Draft::default()
     };
     for text in texts {
@@ -119,12 +167,30 @@ pub(crate) fn in_order(mut draft: Draft) -> Draft {
         None => draft.histogram = resolve(rows),
         Some(_) if draft.report.is_some() => draft.histogram = rows,
         Some(text) => {
-            draft.is_histogram_left_out = true;
+            draft.histogram_left_out = Some(UNTRUE);
             let text = format!("{text}; it is left out");
             draft.warnings.push((Some(draft.line), text));
         }
     }
     draft
+}
+
+/// Leaves out a histogram that may have only a part of the run's latencies, with a warning. If the
+/// report has the number of events, the laws compare it.
+pub(crate) fn leave_out_part(draft: &mut Draft) {
+    let events = draft.events();
+    let since_checkpoint = !draft.checkpoints.is_empty() && events != Some(count(&draft.histogram));
+    let why = match since_checkpoint {
+        true => Some(SINCE_CHECKPOINT),
+        false => draft.histogram_lacks.filter(|_| events.is_none()),
+    };
+    let Some(why) = why.filter(|_| !draft.histogram.is_empty()) else {
+        return;
+    };
+    draft.histogram.clear();
+    draft.histogram_left_out = Some(why);
+    let text = format!("{why}; it is left out");
+    draft.warnings.push((Some(draft.line), text));
 }
 
 /// What is wrong with rows that do not ascend.
@@ -140,6 +206,21 @@ pub(crate) fn disorder(rows: &[(f64, u64)]) -> Option<String> {
 pub(crate) fn count(rows: &[(f64, u64)]) -> u64 {
     let counts = rows.iter().map(|row| row.1);
     counts.fold(0, u64::saturating_add)
+}
+
+/// The percentile of a histogram of `count` events with ascending rows, by sysbench's rank
+/// (`sb_histogram.c`): it rounds half up, so a rank may be below `percent`.
+pub(crate) fn percentile(rows: &[(f64, u64)], count: u64, percent: f64) -> Option<f64> {
+    let rank = (count as f64 * percent / 100.0 + 0.5).floor();
+    if rank < 1.0 {
+        return None;
+    }
+    let mut sum = 0_u64;
+    let found = rows.iter().find(|(_, count)| {
+        sum = sum.saturating_add(*count);
+        sum as f64 >= rank
+    });
+    found.map(|(ms, _)| *ms)
 }
 
 /// What is wrong with rows that do not have this mean.
@@ -221,11 +302,24 @@ mod tests {
             })
         };
         let draft = of(&[(2.0, 1), (1.5, 1)]);
-        assert!(draft.histogram.is_empty() && draft.is_histogram_left_out);
+        assert!(draft.histogram.is_empty());
+        assert_eq!(draft.histogram_left_out, Some(UNTRUE));
         let (_, warning) = &draft.warnings[0];
         assert!(warning.contains("1.500 ms follows 2.000 ms"), "{warning}");
         let draft = of(&[(1.5, 1), (1.5, 1), (2.0, 1)]);
         assert_eq!((draft.histogram.len(), draft.warnings.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_percentile_has_the_rank_that_sysbench_takes() {
+        // 99 % of 1,040 events are 1,029.6, rounded 1,030; of 1,030, 1,019.7 and 1,020; of 1,020,
+        // 1,009.8 and 1,010; of 1,025, 1,014.75 and 1,015.
+        let rows = [(1.0, 1014), (50.0, 11)];
+        assert_eq!(percentile(&rows, 1025, 99.0), Some(50.0));
+        // 1,014.3 rounds to 1,014, and the next event is far away.
+        let rows = [(1.0, 1013), (50.0, 10)];
+        assert_eq!(percentile(&rows, 1023, 99.0), Some(1.0));
+        assert_eq!(percentile(&[(1.0, 1)], 1, 10.0), None);
     }
 
     proptest! {

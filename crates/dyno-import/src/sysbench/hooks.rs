@@ -213,8 +213,10 @@ pub(crate) fn objects(text: &str, first_line: usize) -> (Vec<Point>, Vec<usize>)
     let mut points = Vec::new();
     let mut bad = Vec::new();
     let mut at = 0;
+    let (mut line, mut counted) = (first_line, 0);
     while let Some(start) = text[at..].find('{').map(|offset| at + offset) {
-        let line = first_line + text[..start].matches('\n').count();
+        line += text[counted..start].matches('\n').count();
+        counted = start;
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
@@ -227,15 +229,21 @@ pub(crate) fn objects(text: &str, first_line: usize) -> (Vec<Point>, Vec<usize>)
             _ => {
                 // Cut off or damaged: an object that begins below may be complete.
                 bad.push(line);
-                at = start + 1;
-                let Some(next) = text[at..].find("\n  {").or_else(|| text[at..].find("\n{")) else {
+                let Some(next) = next_object(&text[start..]) else {
                     break;
                 };
-                at += next;
+                at = start + next;
             }
         }
     }
     (points, bad)
+}
+
+/// Where the next line begins that opens an object, alone or in an array.
+fn next_object(text: &str) -> Option<usize> {
+    let mut ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    let opens = |at: &usize| text[*at..].starts_with('{') || text[*at..].starts_with("  {");
+    ends.find(opens)
 }
 
 /// Opening minus closing brackets in a line. Strings are ignored, because sysbench prints none with
@@ -334,6 +342,18 @@ mod tests {
             (Some(14.5), Some(2))
         );
         assert_eq!(bad, [25]);
+    }
+
+    #[test]
+    fn many_objects_take_time_in_proportion_to_their_number() {
+        const OBJECTS: usize = 100_000;
+        let whole = "{\n  \"time\": 1, \"tps\": 7.25\n}\n".repeat(OBJECTS);
+        let (points, bad) = objects(&whole, 5);
+        assert_eq!((points.len(), bad.len()), (OBJECTS, 0));
+        assert_eq!(points[OBJECTS - 1].line, 5 + 3 * (OBJECTS - 1));
+        let (points, bad) = objects(&"{\n".repeat(10 * OBJECTS), 1);
+        assert_eq!((points.len(), bad.len()), (0, 10 * OBJECTS));
+        assert_eq!(bad.last(), Some(&(10 * OBJECTS)));
     }
 
     proptest! {

@@ -1,13 +1,12 @@
 //! Laws that the figures of sysbench's report obey, each with the tolerance of the printed digits.
 //! Figures that break one are left out.
 
-use dyno_core::catalogue::names;
-use dyno_core::text::{number_of, verb};
+use dyno_core::text::number_of;
 
 use crate::consistency::{self, TIME_TOLERANCE};
 use crate::laws::{Precision, Spread, Statistic};
-use crate::sysbench::histogram;
 use crate::sysbench::model::{Counted, Draft, Report};
+use crate::sysbench::{histogram, host_laws};
 
 /// sysbench subtracts times as unsigned nanoseconds, so a clock that goes back makes a time close
 /// to 2^64 ns; half of it in milliseconds.
@@ -15,7 +14,7 @@ const OVERFLOW_MS: f64 = 9.2e12;
 /// The same of a thread's time in seconds: three years.
 const OVERFLOW_S: f64 = 1e8;
 /// Half of the last digit of latencies and deviations (`%.2f`).
-const ROUNDING: f64 = 0.005;
+pub(super) const ROUNDING: f64 = 0.005;
 /// Half of the last digit of seconds before 1.0, in milliseconds (`%.4fs`): its sums, and in old
 /// versions of 0.4 all latencies.
 const OLD_ROUNDING_MS: f64 = 0.05;
@@ -26,15 +25,14 @@ const MEAN_ROUNDING: f64 = 0.000_05;
 /// sysbench reads the clock for the total time after the last event; allow for a second clock.
 const CLOCKS: f64 = 0.001;
 /// The same for very short runs, in seconds.
-const CLOCKS_S: f64 = 0.01;
+pub(super) const CLOCKS_S: f64 = 0.01;
 /// The last value of sysbench's histogram (`sb_histogram.c`: 100 s), in milliseconds, less one
 /// bucket. Longer latencies count as that value.
 const HISTOGRAM_END_MS: f64 = 98_000.0;
 /// Buckets of the histogram are up to 2 % wide.
 const BUCKET: f64 = 0.05;
-/// Block sizes are printed with at least four digits (`9.7656KiB`).
-const BLOCK_ROUNDING: f64 = 0.001;
-const MIB: f64 = 1_048_576.0;
+/// The least difference of two percentiles, which have few digits.
+const FEW_DIGITS_MS: f64 = 0.02;
 const MEAN: Figure = Figure::Latency(Statistic::Mean);
 
 /// A broken law.
@@ -113,8 +111,7 @@ pub(crate) fn broken(draft: &Draft) -> Vec<Broken> {
     };
     let mut found = Vec::new();
     latencies(report, &mut found);
-    files(draft, report, &mut found);
-    memory(draft, report, &mut found);
+    host_laws::broken(draft, report, &mut found);
     // After a checkpoint the counts cover only part of the printed time, and sysbench prints it
     // while events end.
     if draft.checkpoints.is_empty() {
@@ -147,7 +144,7 @@ pub(crate) fn leave_out(draft: &mut Draft, broken: &[Broken]) {
             Figure::Times => report.time_spread = None,
             Figure::Histogram => {
                 draft.histogram.clear();
-                draft.is_histogram_left_out = true;
+                draft.histogram_left_out = Some(histogram::UNTRUE);
             }
             Figure::Named(name) => report.figures.retain(|own| own.0 != *name),
         }
@@ -236,31 +233,51 @@ fn means(report: &Report, found: &mut Vec<Broken>) {
     }
 }
 
-/// The rows of the histogram ascend, and have the mean of the report.
+/// The rows of the histogram ascend, and have the count, the mean and the percentiles of the report.
 fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let rows = &draft.histogram;
-    if let Some(text) = histogram::disorder(rows) {
-        found.push(Broken::new(&text, &[Figure::Histogram]));
+    if rows.is_empty() || !draft.checkpoints.is_empty() {
         return;
     }
-    // Without another contradiction, both are of the same events.
-    let (Some(events), Some(avg_ms), None, true) = (
-        report.events().filter(|events| *events > 0),
-        report.avg_ms,
-        report.unfinished,
-        draft.checkpoints.is_empty(),
-    ) else {
-        return;
+    let count = histogram::count(rows);
+    let other_count = || {
+        let events = report.events().filter(|events| *events != count)?;
+        let held = number_of(count, "event");
+        Some(format!(
+            "the histogram holds {held}, but the report {events}"
+        ))
     };
-    if histogram::count(rows) != events
-        || report.max_ms.is_some_and(|ms| ms >= HISTOGRAM_END_MS)
-        || found.iter().any(|law| law.figures.contains(&MEAN))
-    {
+    let mean = comparable_mean(report, found);
+    let other_mean = || histogram::other_mean(rows, mean?, rounding_ms(report));
+    let broken = histogram::disorder(rows).or_else(other_count);
+    if let Some(text) = broken.or_else(other_mean) {
+        found.push(Broken::new(&text, &[Figure::Histogram]));
         return;
     }
-    if let Some(text) = histogram::other_mean(rows, avg_ms, rounding_ms(report)) {
-        found.push(Broken::new(&text, &[Figure::Histogram]));
+    for &(percent, printed_ms) in &report.percentiles {
+        let Some(ms) = histogram::percentile(rows, count, percent) else {
+            continue;
+        };
+        if (printed_ms - ms).abs() > (ms * BUCKET).max(FEW_DIGITS_MS) {
+            let text = format!(
+                "the {percent}th percentile is {printed_ms:.2} ms, but that of the histogram \
+                 {ms:.2} ms"
+            );
+            let own = Figure::Latency(Statistic::Percentile(percent));
+            // If the mean fits, too, the histogram is true.
+            let both = [own, Figure::Histogram];
+            let wrong = if mean.is_some() { 1 } else { 2 };
+            found.push(Broken::new(&text, &both[..wrong]));
+        }
     }
+}
+
+/// The mean of the report, if it must be that of the histogram: both are of the same events.
+fn comparable_mean(report: &Report, found: &[Broken]) -> Option<f64> {
+    let whole = report.unfinished.is_none() && report.events().is_some_and(|events| events > 0);
+    let beyond = report.max_ms.is_some_and(|ms| ms >= HISTOGRAM_END_MS);
+    let broken = found.iter().any(|law| law.figures.contains(&MEAN));
+    report.avg_ms.filter(|_| whole && !beyond && !broken)
 }
 
 /// The longest time that the run can have taken, in seconds. Events may have begun in the warm-up.
@@ -339,90 +356,4 @@ fn times_of_threads(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
         );
         found.push(Broken::new(&text, &[Figure::Times]));
     }
-}
-
-/// Each request of a file test reads or writes a block.
-fn files(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    for (requests, mib, what) in [
-        (
-            names::IMPORT_FILEIO_READS_PER_S,
-            names::IMPORT_FILEIO_READ_MIB_PER_S,
-            "reads",
-        ),
-        (
-            names::IMPORT_FILEIO_WRITES_PER_S,
-            names::IMPORT_FILEIO_WRITTEN_MIB_PER_S,
-            "writes",
-        ),
-    ] {
-        let (Some(block), Some(per_s), Some(printed)) = (
-            draft.block_bytes,
-            named(report, requests),
-            named(report, mib),
-        ) else {
-            continue;
-        };
-        let made = per_s * block / MIB;
-        if is_other(made, printed, block) {
-            let text = format!(
-                "{per_s:.2} {what} of {:.2} KiB per second make {made:.2} MiB/s, but the report \
-                 says {printed:.2}",
-                block / 1024.0
-            );
-            let both = [Figure::Named(requests), Figure::Named(mib)];
-            found.push(Broken::new(&text, &both));
-        }
-    }
-}
-
-/// Each operation of a memory test reads or writes a block.
-fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
-    // Less than half a KiB is printed as 0.
-    let Some(block) = draft.block_bytes.filter(|bytes| *bytes > 0.0) else {
-        return;
-    };
-    let (events, time_s) = (report.events(), report.total_time_s);
-    // If the rate itself is wrong, `length` says so.
-    let is_rate = |per_s: &f64| {
-        let made = events.zip(time_s).map(|(events, s)| events as f64 / s);
-        made.is_some_and(|made| (made / per_s - 1.0).abs() <= TIME_TOLERANCE)
-    };
-    let rate = named(report, names::IMPORT_MEMORY_MIB_PER_S);
-    if let (Some(per_s), Some(printed)) = (report.events_per_s.filter(is_rate), rate) {
-        let made = per_s * block / MIB;
-        if is_other(made, printed, block) {
-            let text = format!(
-                "{per_s:.2} operations of {:.2} KiB per second make {made:.2} MiB/s, but the \
-                 report says {printed:.2}",
-                block / 1024.0
-            );
-            let figure = Figure::Named(names::IMPORT_MEMORY_MIB_PER_S);
-            found.push(Broken::new(&text, &[figure]));
-        }
-    }
-    if let (Some(events), Some(printed)) = (events, report.transferred_mib) {
-        let made = events as f64 * block / MIB;
-        if is_other(made, printed, block) {
-            let text = format!(
-                "{} of {:.2} KiB {} {made:.2} MiB, but the report says {printed:.2}",
-                number_of(events, "operation"),
-                block / 1024.0,
-                verb(events, "makes", "make")
-            );
-            found.push(Broken::new(&text, &[]));
-        }
-    }
-}
-
-/// Whether MiB differ from those that operations make, by more than the digits of both (`%.2f`)
-/// and of the block's size.
-fn is_other(made: f64, printed: f64, block: f64) -> bool {
-    let room = ROUNDING + ROUNDING * block / MIB + BLOCK_ROUNDING * made.max(printed);
-    (made - printed).abs() > room
-}
-
-fn named(report: &Report, name: &str) -> Option<f64> {
-    let mut all = report.figures.iter();
-    all.find(|(own, ..)| *own == name)
-        .map(|(_, value, _)| *value)
 }

@@ -5,7 +5,6 @@ use super::model::{Point, PrintedPercentile, Throughput};
 use crate::{number, text};
 
 const MIB: f64 = 1_048_576.0;
-const MB: f64 = 1_000_000.0;
 
 /// The contents of a line that starts with a time in brackets.
 #[derive(Debug, PartialEq)]
@@ -22,46 +21,70 @@ pub(crate) enum Reported {
     Unknown,
 }
 
-/// Shapes of complete lines of versions 1.0 and 0.5, and of the CPU test.
-const WHOLE: [&str; 3] = [
-    "[ #s ] thds: # tps: # qps: # (r/w/o: #/#/#) lat (ms,#%): # err/s: # reconn/s: #",
-    "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%) errors: # reconnects: #",
-    "[ #s ] thds: # eps: # lat (ms,#%): #",
+/// Shapes of complete lines of versions 1.0 and 0.5, and of the tests of the host; with the number
+/// of decimals of the figure at their ends.
+const WHOLE: [(&str, Option<usize>); 7] = [
+    (
+        "[ #s ] thds: # tps: # qps: # (r/w/o: #/#/#) lat (ms,#%): # err/s: # reconn/s: #",
+        Some(2),
+    ),
+    (
+        "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%) errors: # \
+         reconnects: #",
+        Some(2),
+    ),
+    ("[ #s ] thds: # eps: # lat (ms,#%): #", Some(2)),
+    (
+        "[ #s ] reads: # MiB/s writes: # MiB/s fsyncs: #/s latency (ms,#%): #",
+        Some(3),
+    ),
+    (
+        "[ #s] reads: # MB/s writes: # MB/s fsyncs: #/s response time: #ms (#%)",
+        None,
+    ),
+    ("[ #s ] # MiB/sec", None),
+    ("[ #s ] # MB/sec", None),
 ];
-/// The content of lines with rates.
-const RATES: [&str; 2] = [" tps: ", " eps: "];
 /// The number of decimals of printed rates.
 const DECIMALS: usize = 2;
+/// The maximum number of kinds of report lines in a run.
+const SHAPES_MAX: usize = 32;
 
 /// The kinds of report lines of a run, used to recognise a cut line: a killed process leaves whole
 /// blocks, not whole lines.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
-    /// Their shapes, and whether they end in a figure of two decimals.
-    shapes: Vec<(String, bool)>,
+    /// Their shapes, with the decimals of the figure at their ends.
+    shapes: Vec<(String, Option<usize>)>,
 }
 
 impl Kinds {
     /// Whether a line is cut off, within its last figure or after it. The log ends with it if
-    /// `is_last`.
+    /// `is_last`, so only a line of a known kind is complete, and a count may lack digits.
     pub(crate) fn is_cut(&mut self, line: &str, is_last: bool) -> bool {
         let own = text::shape(line);
         let decimals = text::decimals_at_end(line);
-        let short = decimals.is_some_and(|decimals| decimals < DECIMALS);
-        if short && is_last && RATES.iter().any(|sign| own.contains(sign)) {
-            return true;
-        }
-        if let Some((_, decimal)) = self.shapes.iter().find(|(shape, _)| *shape == own) {
-            return short && *decimal;
-        }
-        let early = match self.shapes.is_empty() {
-            true => short && WHOLE.iter().any(|whole| text::ends_early(&own, whole)),
-            false => (self.shapes.iter()).any(|(whole, _)| text::ends_early(&own, whole)),
+        let seen = self.shapes.iter().find(|(shape, _)| *shape == own);
+        let seen = seen.map(|(_, decimals)| *decimals);
+        let printed = WHOLE.iter().find(|(shape, _)| *shape == own);
+        let printed = printed.map(|(_, decimals)| *decimals);
+        let is_cut = match printed.or(seen) {
+            // Scripts may print figures with fewer decimals than the line before.
+            Some(whole) if is_last || printed.is_some() || whole == Some(DECIMALS) => {
+                decimals < whole || is_last && decimals == Some(0)
+            }
+            Some(_) => false,
+            None if is_last => true,
+            None if self.shapes.is_empty() => {
+                let short = decimals.is_some_and(|decimals| decimals < DECIMALS);
+                short && (WHOLE.iter()).any(|(whole, _)| text::ends_early(&own, whole))
+            }
+            None => (self.shapes.iter()).any(|(whole, _)| text::ends_early(&own, whole)),
         };
-        if !early {
-            self.shapes.push((own, decimals == Some(DECIMALS)));
+        if !is_cut && seen.is_none() && self.shapes.len() < SHAPES_MAX {
+            self.shapes.push((own, decimals));
         }
-        early
+        is_cut
     }
 }
 
@@ -168,36 +191,37 @@ fn printed(percent: Option<f64>, ms: f64) -> Option<PrintedPercentile> {
     (sane && ms >= 0.0).then_some(PrintedPercentile { percent, ms })
 }
 
+/// The figures of a file or memory test; `None` if the line lacks one.
 fn throughput(at_s: f64, rest: &str) -> Option<Throughput> {
-    let mut found = Throughput {
+    let found = Throughput {
         at_s,
-        read_bytes: bytes(rest, "reads:"),
-        write_bytes: bytes(rest, "writes:"),
-        fsyncs: after(rest, "fsyncs:"),
-        memory_bytes: None,
         ..Throughput::default()
     };
-    if found.read_bytes.is_none() && found.write_bytes.is_none() && found.fsyncs.is_none() {
-        found.memory_bytes = Some(scaled(rest)?);
+    if behind(rest, "reads:").is_none() {
+        return Some(Throughput {
+            memory_bytes: Some(scaled(rest)?),
+            ..found
+        });
     }
-    Some(found)
+    let (fsyncs, unit) = number::leading(behind(rest, "fsyncs:")?)?;
+    Some(Throughput {
+        read_bytes: Some(bytes(rest, "reads:")?),
+        write_bytes: Some(bytes(rest, "writes:")?),
+        fsyncs: Some(unit.starts_with("/s").then_some(fsyncs)?),
+        ..found
+    })
 }
 
 fn bytes(rest: &str, label: &str) -> Option<f64> {
     behind(rest, label).and_then(scaled)
 }
 
-/// `310.51 MiB/s`, `4309.42 MiB/sec`, `5.17 MB/s` as bytes per second.
+/// `310.51 MiB/s`, `4309.42 MiB/sec` as bytes per second. Version 0.5 prints the same as `MB/s`.
 fn scaled(text: &str) -> Option<f64> {
     let (value, unit) = number::leading(text)?;
     let unit = unit.trim_start();
-    if unit.starts_with("MiB/s") {
-        Some(value * MIB)
-    } else if unit.starts_with("MB/s") {
-        Some(value * MB)
-    } else {
-        None
-    }
+    let known = unit.starts_with("MiB/s") || unit.starts_with("MB/s");
+    known.then_some(value * MIB)
 }
 
 fn after(text: &str, label: &str) -> Option<f64> {
@@ -326,11 +350,11 @@ mod tests {
         for end in 9..whole.len() {
             let part = whole[..end].trim_end();
             assert!(kinds.is_cut(part, false), "{part}");
-            let short = text::decimals_at_end(part).is_some_and(|decimals| decimals < DECIMALS);
-            assert_eq!(Kinds::default().is_cut(part, true), short, "{part}");
+            assert!(Kinds::default().is_cut(part, true), "{part}");
         }
         assert!(kinds.is_cut("[ 2s ] thds: 4 tps: 10run.sh: line 3: 47 Killed", false));
         assert!(!kinds.is_cut(&whole.replace("1s", "2s"), true));
+        assert!(kinds.is_cut(&format!("{whole}x.sh: line 7: 4711 Killed"), false));
         // The output of a script has figures of a different form.
         let mut own = Kinds::default();
         for line in ["[ 1s ] threads: 4 tps: 7", "[ 2s ] threads: 4 tps: 12"] {
@@ -338,6 +362,36 @@ mod tests {
         }
         let wild = parse("[ 9s ] thds: 4 tps: 18446744073709551616.00", 1);
         assert_eq!(wild, Some(Reported::Unknown));
+    }
+
+    #[test]
+    fn a_line_of_a_host_test_that_ends_early_has_no_figure() {
+        for whole in [
+            "[ 4s ] reads: 112.25 MiB/s writes: 75.50 MiB/s fsyncs: 478.75/s latency (ms,95%): \
+             0.125",
+            "[   4s] reads: 112.25 MB/s writes: 75.50 MB/s fsyncs: 478.75/s response time: 0.125ms \
+             (95%)",
+            "[ 4s ] 2048.25 MiB/sec",
+        ] {
+            assert!(!Kinds::default().is_cut(whole, true), "{whole}");
+            for end in 9..whole.len() {
+                let part = whole[..end].trim_end();
+                assert!(Kinds::default().is_cut(part, true), "{part}");
+                let Some(Reported::Throughput(found)) = parse(part, 1) else {
+                    continue;
+                };
+                let is_memory = found.memory_bytes == Some(2048.25 * MIB);
+                let is_file = found.read_bytes.is_some() && found.write_bytes.is_some();
+                assert!(
+                    is_memory || is_file && found.fsyncs == Some(478.75),
+                    "{part}"
+                );
+            }
+        }
+        assert_eq!(
+            parse("[ 4s ] reads: 112.25 MiB/s", 1),
+            Some(Reported::Unknown)
+        );
     }
 
     proptest! {

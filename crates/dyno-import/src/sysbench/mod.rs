@@ -8,6 +8,7 @@ use crate::{Log, Warning};
 pub(crate) mod head;
 pub(crate) mod histogram;
 mod hooks;
+mod host_laws;
 pub(crate) mod laws;
 mod line;
 pub(crate) mod model;
@@ -111,6 +112,7 @@ impl<'a> Reader<'a> {
         let reported = line::parse(&text, line.number);
         let torn = match reported {
             Some(_) => self.kinds.is_cut(text.trim_end(), line.cut),
+            None if self.sink != Sink::Closed && report::is_torn(&text) => true,
             None => line.cut && line::is_torn(&text),
         };
         if torn {
@@ -177,22 +179,9 @@ impl<'a> Reader<'a> {
                 true
             }
             Block::Histogram => {
-                let (_, text) = line.unstamped();
-                if let Some(row) = histogram::row(text).filter(|_| !line.cut) {
-                    let draft = self.draft_at(line.number);
-                    draft.histogram.push(row);
-                    draft.digest.update(text.as_bytes());
-                    draft.digest.may_end();
-                    self.block = Block::Histogram;
-                    return true;
-                }
-                let goes_on = histogram::is_heading(text);
+                let goes_on = histogram::take(self.draft_at(line.number), line);
                 if goes_on {
                     self.block = Block::Histogram;
-                } else if text.contains('|') && !text.trim().is_empty() {
-                    self.warn(line.number, "a damaged line of the histogram is skipped");
-                    self.block = Block::Histogram;
-                    return true;
                 }
                 goes_on
             }
@@ -260,7 +249,8 @@ impl<'a> Reader<'a> {
             }
             Reported::Unknown => {
                 let text = text::excerpt(text);
-                self.warn(number, &format!("a report line without a rate: '{text}'"));
+                let text = format!("a report line that is incomplete or has no rate: '{text}'");
+                self.warn(number, &text);
             }
         }
     }
@@ -358,7 +348,7 @@ impl<'a> Reader<'a> {
             draft.began = true;
             draft.started = stamp.or(draft.started);
         } else if histogram::is_title(trimmed) {
-            self.draft_at(number).histogram.clear();
+            histogram::begin(self.draft_at(number));
             self.block = Block::Histogram;
         } else if report::opens(trimmed) {
             self.opens(trimmed, number);
@@ -444,17 +434,19 @@ impl<'a> Reader<'a> {
     fn end_run(&mut self) {
         self.sink = Sink::Closed;
         self.heading = None;
-        let Some(mut draft) = self.draft.take() else {
+        let Some(draft) = self.draft.take() else {
             return;
         };
+        let mut draft = histogram::in_order(draft);
         if draft.has_figures() {
             model::end_first_interval(&mut draft);
-            self.read.drafts.push(histogram::in_order(draft));
+            self.read.drafts.push(draft);
             return;
         }
         let complaint = draft.complaints.first();
-        if draft.began || complaint.is_some() {
-            let why = complaint.map_or("it ends there", |(_, text)| text.as_str());
+        if draft.began || complaint.is_some() || draft.histogram_lacks.is_some() {
+            let ends = draft.histogram_lacks.unwrap_or("it ends there");
+            let why = complaint.map_or(ends, |(_, text)| text.as_str());
             let text = format!("a run without a figure: {why}");
             self.read
                 .warnings

@@ -1,5 +1,6 @@
 //! One run's output of sysbench, before it becomes a record. `None` means it was not printed.
 
+use dyno_core::catalogue::names;
 use dyno_core::plan::RandPlan;
 
 use crate::civil::Moment;
@@ -26,6 +27,8 @@ pub(crate) struct Draft {
     pub(crate) unfinished: Option<u64>,
     /// The distribution of keys as versions before 0.5 print it.
     pub(crate) rand: Option<RandPlan>,
+    /// The number of files of a file test.
+    pub(crate) files: Option<u64>,
     /// The size of a request, in file and memory tests.
     pub(crate) block_bytes: Option<f64>,
     /// The test according to the output itself: `cpu`, `fileio`, `memory`, `oltp`.
@@ -43,8 +46,10 @@ pub(crate) struct Draft {
     pub(crate) report: Option<Report>,
     /// (milliseconds, count), lowest first, unless the log has another order.
     pub(crate) histogram: Vec<(f64, u64)>,
-    /// Whether it was printed, but cannot be true.
-    pub(crate) is_histogram_left_out: bool,
+    /// Why it may have only a part of the latencies.
+    pub(crate) histogram_lacks: Option<&'static str>,
+    /// Why it is left out although it was printed.
+    pub(crate) histogram_left_out: Option<&'static str>,
     /// Error messages of sysbench: (seconds, text).
     pub(crate) complaints: Vec<(f64, String)>,
     /// The source of the intermediate figures, e.g. `report line`.
@@ -130,8 +135,16 @@ pub(crate) struct Report {
     pub(crate) events_spread: Option<(f64, f64)>,
     pub(crate) time_spread: Option<(f64, f64)>,
     pub(crate) unfinished: Option<u64>,
-    /// The MiB that a memory test transferred.
+    /// The operations of a memory test.
+    pub(crate) operations: Option<Counted>,
+    /// Operations of all kinds in a file test of versions before 1.0.
+    pub(crate) file_operations: Option<u64>,
+    /// The MiB that a file test read and wrote, in versions before 1.0.
+    pub(crate) read_mib: Option<f64>,
+    pub(crate) written_mib: Option<f64>,
+    /// The MiB that a memory or file test transferred.
     pub(crate) transferred_mib: Option<f64>,
+    pub(crate) transferred_mib_per_s: Option<f64>,
     /// Figures that only some tests print: (name of the fact, value, label in the log).
     pub(crate) figures: Vec<(&'static str, f64, &'static str)>,
 }
@@ -182,6 +195,31 @@ impl Report {
         printed.or_else(|| self.implied_time_s())
     }
 
+    /// One of [`Report::figures`].
+    pub(crate) fn named(&self, name: &str) -> Option<f64> {
+        let mut all = self.figures.iter();
+        all.find(|(own, ..)| *own == name)
+            .map(|(_, value, _)| *value)
+    }
+
+    /// Adds the rates of bytes that a file test of versions before 1.0 read and wrote.
+    pub(crate) fn divide_bytes(&mut self) {
+        let Some(time_s) = self.total_time_s.filter(|seconds| *seconds > 0.0) else {
+            return;
+        };
+        for (mib, name, label) in [
+            (self.read_mib, names::IMPORT_FILEIO_READ_MIB_PER_S, "Read"),
+            (
+                self.written_mib,
+                names::IMPORT_FILEIO_WRITTEN_MIB_PER_S,
+                "Written",
+            ),
+        ] {
+            let per_s = mib.map(|mib| (mib / time_s * 1e3).round() / 1e3);
+            self.figures.extend(per_s.map(|per_s| (name, per_s, label)));
+        }
+    }
+
     /// The rate of events as printed.
     pub(crate) fn events_per_s(&self) -> Option<f64> {
         let transactions = self.transactions.and_then(|counted| counted.per_s);
@@ -212,12 +250,19 @@ impl Draft {
     pub(crate) fn has_figures(&self) -> bool {
         !self.points.is_empty()
             || !self.throughput.is_empty()
-            || !self.histogram.is_empty()
+            || !self.histogram.is_empty() && self.histogram_lacks.is_none()
             || !self.checkpoints.is_empty()
             || self
                 .report
                 .as_ref()
                 .is_some_and(|report| report.events().is_some() || report.total_time_s.is_some())
+    }
+
+    /// All events of a run with statistics, also those before checkpoints.
+    pub(crate) fn events(&self) -> Option<u64> {
+        let parts = self.checkpoints.iter().map(|(_, report)| report);
+        let mut parts = parts.chain([self.report.as_ref()?]);
+        parts.try_fold(0_u64, |sum, part| sum.checked_add(part.events()?))
     }
 
     /// Converts the throughput of file and memory tests to points, if the size of a request is

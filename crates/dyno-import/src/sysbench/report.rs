@@ -18,7 +18,10 @@ pub(crate) fn take(report: &mut Report, line: &str) -> bool {
     let line = line.trim();
     report.is_old |= OLD.iter().any(|old| line.starts_with(old));
     if let Some(rest) = line.strip_prefix("Operations performed:") {
-        return old_file_operations(report, rest);
+        return old_memory_operations(report, rest) || old_file_operations(report, rest);
+    }
+    if let Some(rest) = line.strip_prefix("Read ") {
+        return old_file_bytes(report, rest).is_some();
     }
     if let Some((value, rest)) = number::leading(line)
         && transferred(report, value, rest)
@@ -52,6 +55,15 @@ fn is_figure(value: &str) -> bool {
     let lower = digits.to_ascii_lowercase();
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         || ["nan", "inf"].iter().any(|word| lower.starts_with(word))
+}
+
+/// Whether other text overwrote the end of a figure, as in `total: 84x.sh: line 7`.
+pub(crate) fn is_torn(line: &str) -> bool {
+    const UNITS: [&str; 3] = ["s", "ms", "sec"];
+    let value = line.split_once(':').map_or(line, |(_, value)| value).trim();
+    let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let unit = unit.split(' ').next().unwrap_or("");
+    number::is_torn(value) && !UNITS.contains(&unit)
 }
 
 /// Whether this line closes a block of statistics.
@@ -98,11 +110,7 @@ fn counts(report: &mut Report, label: &str, value: &str) -> Option<bool> {
         // The two of sysbench 0.4 and 0.5 are contained in the counts above.
         "read/write requests" | "other operations" => _ = counted(value)?,
         "total number of events" => report.events = Some(count()?),
-        "total operations" => {
-            let counted = counted(value)?;
-            report.events.get_or_insert(counted.count);
-            report.events_per_s = counted.per_s;
-        }
+        "total operations" => operations(report, counted(value)?),
         "events/s (eps)" | "events per second" => {
             report.events_per_s = Some(number::leading(value)?.0);
         }
@@ -181,6 +189,48 @@ fn files(report: &mut Report, label: &str, value: &str) -> Option<bool> {
     Some(true)
 }
 
+/// The operations of a memory test are its events.
+fn operations(report: &mut Report, counted: Counted) {
+    report.events.get_or_insert(counted.count);
+    report.events_per_s = counted.per_s;
+    report.operations = Some(counted);
+}
+
+/// `104857600 (1746183.75 ops/sec)`, of sysbench 0.4 and 0.5.
+fn old_memory_operations(report: &mut Report, text: &str) -> bool {
+    let counted = counted(text).filter(|_| text.contains("ops/sec"));
+    if let Some(counted) = counted {
+        operations(report, counted);
+    }
+    counted.is_some()
+}
+
+/// `93.828Mb  Written 62.422Mb  Total transferred 156.25Mb  (7.8125Mb/sec)`, of sysbench 0.4 and
+/// 0.5.
+fn old_file_bytes(report: &mut Report, text: &str) -> Option<()> {
+    let (read, rest) = text.split_once("Written")?;
+    let (written, rest) = rest.split_once("Total transferred")?;
+    let (total, per_s) = rest.split_once('(')?;
+    (report.read_mib, report.written_mib) = (Some(mib(read)?), Some(mib(written)?));
+    report.transferred_mib = Some(mib(total)?);
+    report.transferred_mib_per_s = Some(mib(per_s)?);
+    Some(())
+}
+
+/// `93.828Mb`, `1.5Gb`, `0b` in MiB.
+fn mib(text: &str) -> Option<f64> {
+    let (value, unit) = number::leading(text)?;
+    let scale = match unit.chars().next()? {
+        'b' => 1.0 / 1_048_576.0,
+        'K' => 1.0 / 1024.0,
+        'M' => 1.0,
+        'G' => 1024.0,
+        'T' => 1_048_576.0,
+        _ => return None,
+    };
+    (value >= 0.0).then_some(value * scale)
+}
+
 /// `6000 Read, 4000 Write, 12800 Other = 22800 Total`, of sysbench 0.4 and 0.5.
 fn old_file_operations(report: &mut Report, text: &str) -> bool {
     let mut seen = false;
@@ -192,6 +242,10 @@ fn old_file_operations(report: &mut Report, text: &str) -> bool {
             "read" | "reads" => (names::IMPORT_FILEIO_READS, "Operations performed: Read"),
             "write" | "writes" => (names::IMPORT_FILEIO_WRITES, "Operations performed: Write"),
             "other" => (names::IMPORT_FILEIO_OTHER, "Operations performed: Other"),
+            "total" => {
+                report.file_operations = Some(count);
+                continue;
+            }
             _ => continue,
         };
         report.figures.push((fact, count as f64, label));
@@ -215,9 +269,9 @@ fn transferred(report: &mut Report, value: f64, rest: &str) -> bool {
             names::IMPORT_MEMORY_MB_PER_S
         };
         report.figures.push((name, per_s, "transferred"));
-        if rest.starts_with("MiB") {
-            report.transferred_mib = Some(value);
-        }
+        // Versions before 1.0 print the same as MB.
+        report.transferred_mib = Some(value);
+        report.transferred_mib_per_s = Some(per_s);
         return true;
     }
     if rest

@@ -218,7 +218,7 @@ fn a_histogram_in_a_separate_log() {
     let report = fixture!("rate.out");
     let imported = sysbench(&[report, log], None, None, &Options::default()).unwrap();
     assert_eq!(imported.runs.len(), 1);
-    assert_eq!(imported.runs[0].operations.len(), 1);
+    assert!(imported.runs[0].operations.is_empty());
     let warning = imported.warnings[0].to_string();
     assert_has(&warning, "the histogram holds 1807966 events");
 }
@@ -462,6 +462,6 @@ fn damage_costs_only_the_damaged_lines() {
     assert_eq!(imported.runs[0].intervals.len(), 2);
     assert_begins(
         &imported.warnings[0].to_string(),
-        "g:2: a report line without a rate",
+        "g:2: a report line that is incomplete or has no rate",
     );
 }

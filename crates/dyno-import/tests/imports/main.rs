@@ -32,6 +32,8 @@ mod others;
 mod pgbench_doubts;
 mod pgbench_laws;
 mod pgbench_logs;
+mod prefixed;
+mod sysbench_host_laws;
 mod sysbench_laws;
 mod without_database;
 mod wrong_logs;

@@ -106,6 +106,21 @@ fn ignores_a_sysbench_report_cut_within_a_figure() {
 }
 
 #[test]
+fn other_text_within_a_figure_of_a_report_is_named() {
+    let text = format!("{}{}", lines(20, (0, 0.0)), report(14_000, 20.003));
+    let text = text.replace(
+        "transactions: 14000 (",
+        "transactions: 14x.sh: line 7: Killed (",
+    );
+    let imported = read(Tool::Sysbench, &text);
+    assert_eq!(
+        warns(&imported, "a truncated line, perhaps within a figure"),
+        1
+    );
+    assert_eq!(summary(&imported.runs[0]).totals.events, 14_000);
+}
+
+#[test]
 fn a_line_beyond_the_report_is_left_out_and_named() {
     let text = format!("{}{}", lines(40, (17, 2400.0)), report(28_010, 40.003));
     let imported = read(Tool::Sysbench, &text);

@@ -1,11 +1,11 @@
 //! Figures of sysbench that break a law are left out and named.
 
-use crate::common::{contradictions, read, summary};
+use crate::common::{self, contradictions, read, summary};
 use dyno_core::record::RunRecord;
-use dyno_import::{Imported, Tool};
+use dyno_import::{Imported, Options, Tool, import};
 use dyno_samples::assert_has;
 
-fn log(text: &str) -> (Imported, String) {
+pub(crate) fn log(text: &str) -> (Imported, String) {
     let imported = read(Tool::Sysbench, text);
     assert_eq!(imported.runs.len(), 1);
     let warnings: Vec<String> = imported.warnings.iter().map(ToString::to_string).collect();
@@ -20,7 +20,7 @@ fn changed(figure: &str, by: &str) -> String {
 }
 
 /// The run of a log that contradicts itself in this way.
-fn broken(text: &str, expected: &str) -> RunRecord {
+pub(crate) fn broken(text: &str, expected: &str) -> RunRecord {
     let (mut imported, warnings) = log(text);
     assert_has(&contradictions(&imported), expected);
     assert_has(&warnings, expected);
@@ -284,4 +284,76 @@ fn a_histogram_ascends_and_has_the_mean_of_the_report() {
         assert_has(why, "histogram of latencies cannot be true");
         assert_eq!(summary(&run).service.mean_ms, Some(3.94));
     }
+}
+
+/// A log of `--histogram` without the rows that `without` names.
+fn rows(without: impl Fn(usize) -> bool) -> String {
+    let mut row = 0;
+    let lines = text!("histogram.out").lines().filter(|line| {
+        row += usize::from(line.contains(" |"));
+        !line.contains(" |") || !without(row)
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_histogram_without_some_rows_is_left_out() {
+    for without in [|row: usize| row > 40, |row: usize| row == 50] {
+        let run = broken(
+            &rows(without),
+            "events, but the report 2028; it is left out",
+        );
+        assert!(run.operations.is_empty());
+        assert!(run.not_observed("service.buckets").is_some());
+        assert_eq!(summary(&run).service.percentiles.len(), 1);
+    }
+    // The report is missing.
+    let whole = rows(|_| false);
+    let end = whole.find("SQL statistics").unwrap();
+    let (imported, _) = log(&whole[..end]);
+    assert_eq!(imported.runs[0].operations.len(), 1);
+    let last = whole[..end].trim_end();
+    let middle = &last[..last.len() / 2];
+    let killed = format!("{middle}\nKilled\n");
+    for cut in [last, &last[..last.len() - 1], middle, &killed] {
+        let (imported, warnings) = log(cut);
+        assert!(imported.runs[0].operations.is_empty(), "{cut}");
+        assert_has(&warnings, "of the histogram");
+        let why = imported.runs[0].not_observed("service.buckets").unwrap();
+        assert_has(why, "histogram of latencies");
+    }
+    // Without report lines, no figure remains.
+    let bare = "Threads started!\nLatency histogram (values are in milliseconds)\n 1.003 |** 5\n";
+    for text in [
+        bare,
+        "value_ms,count\n1.003,5\n1.021,1",
+        "value_ms,count\n1.003,5\nx;y\n",
+    ] {
+        let logs = [common::log(text)];
+        let error = import(Tool::Sysbench, &logs, &[], &Options::default()).unwrap_err();
+        assert_has(&error.to_string(), "histogram of latencies");
+    }
+}
+
+#[test]
+fn a_histogram_since_a_checkpoint_is_left_out() {
+    let log = text!("checkpoints.out");
+    let table = "Latency histogram (values are in milliseconds)\n   0.069 |** 56493\n \n";
+    let at = log.rfind("SQL statistics").unwrap();
+    let run = &read(
+        Tool::Sysbench,
+        &format!("{}{table}{}", &log[..at], &log[at..]),
+    )
+    .runs[0];
+    assert!(run.operations.is_empty());
+    let why = run.not_observed("service.buckets").unwrap();
+    assert_has(why, "since the last checkpoint");
+}
+
+#[test]
+fn a_percentile_that_the_histogram_excludes_is_left_out() {
+    let log = text!("histogram.out").replace("  12.08\n", "  50.00\n");
+    let run = broken(&log, "the 99th percentile is 50.00 ms");
+    assert!(summary(&run).service.percentiles.is_empty());
+    assert_eq!(run.operations.len(), 1);
 }

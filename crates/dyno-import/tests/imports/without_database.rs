@@ -2,9 +2,9 @@
 
 // Clippy does not treat test helpers as tests.
 
-use crate::common::sysbench;
+use crate::common::{self, sysbench};
 use dyno_core::record::{RunRecord, Series};
-use dyno_import::{Log, Options};
+use dyno_import::{Log, Options, Tool};
 
 fn one(log: Log<'_>) -> RunRecord {
     let mut imported = sysbench(&[log], None, None, &Options::default()).unwrap();
@@ -47,4 +47,31 @@ fn tests_without_a_database() {
     let memory = one(fixture!("memory.out"));
     assert_eq!(memory.fact("import.memory.mib_per_s"), Some("4224.88"));
     assert_eq!(memory.summary.as_ref().unwrap().totals.events, 8_663_149);
+}
+
+#[test]
+fn ignores_a_line_of_a_file_test_cut_off_anywhere() {
+    let log = text!("fileio.out");
+    let (second, third) = (log.find("[ 2s ]").unwrap(), log.find("[ 3s ]").unwrap());
+    for end in second + 7..third - 1 {
+        for after in ["", "\nKilled\n", "x.sh: line 7: 4711 Killed\n"] {
+            // Then only the latency is missing.
+            if after.starts_with('x') && log[second..end].contains("1367.84/s") {
+                continue;
+            }
+            let run = common::one(Tool::Sysbench, &format!("{}{after}", &log[..end]));
+            let read = (run.intervals.len(), run.series("import.fileio.fsyncs"));
+            assert_eq!(read.0, 1, "{}{after}", &log[second..end]);
+            assert_eq!(read.1.unwrap().points.len(), 1);
+        }
+    }
+    // Also if it is the only one.
+    for end in ["fsyncs: 13", "reads: 310.51 MiB/s", "latency (ms,95%): 0.0"] {
+        let at = log.find(end).unwrap() + end.len();
+        for after in ["", "\nKilled\n"] {
+            let text = format!("{}{after}", &log[..at]);
+            let logs = [Log::new("log", &text)];
+            assert!(sysbench(&logs, None, None, &Options::default()).is_err());
+        }
+    }
 }
