@@ -48,6 +48,7 @@ mod pgbench;
 mod record;
 mod report_lines;
 mod runs;
+mod stamps;
 mod stray;
 mod summary;
 mod sysbench;

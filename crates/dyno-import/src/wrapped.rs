@@ -1,9 +1,10 @@
 //! Removes the prefixes that other programs add to a log's lines: Docker Compose and services, a
-//! container runtime (CRI), syslog, `kubectl logs --prefix`, a logger's `[INFO] `, the line numbers
-//! of `grep -n`, the `+` of a diff, or the `> ` of quoted text. Those of containers and loggers may
-//! have a timestamp before or after them.
+//! container runtime (CRI), a runner of GitLab, syslog, `kubectl logs --prefix`, a logger's
+//! `[INFO] `, the line numbers of `grep -n`, the `+` of a diff, the `> ` of quoted text, or the date
+//! of `ts`. Those of containers and loggers may have a timestamp before or after them.
 
 use crate::Looks;
+use crate::stamps::{is_iso, of_gitlab, without_date};
 
 /// The number of lines that decide whether a log is wrapped.
 const LINES_LOOKED_AT: usize = 200;
@@ -29,7 +30,9 @@ struct Bare<'a> {
 /// Removes the prefix of a line; `None` if it has none.
 type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
 
-const KINDS: [Strip; 7] = [cri, container, syslog, quoted, level, numbered, added];
+const KINDS: [Strip; 9] = [
+    cri, gitlab, container, syslog, quoted, level, numbered, added, dated,
+];
 
 /// One source's lines. Lines of others are blank, so that line numbers stay the same.
 #[derive(Debug, PartialEq)]
@@ -275,18 +278,22 @@ fn syslog(line: &str) -> Option<Bare<'_>> {
     })
 }
 
-/// The text after `Nov 21 13:07:48 `, which has no year and is ignored.
-fn without_date(line: &str) -> Option<&str> {
-    let (date, rest) = line.split_at_checked(16)?;
-    let shape = |c: u8| match c {
-        b'0'..=b'9' => b'0',
-        b'A'..=b'Z' => b'A',
-        b'a'..=b'z' => b'a',
-        other => other,
-    };
-    let shape: Vec<u8> = date.bytes().map(shape).collect();
-    let fits = [&b"Aaa 00 00:00:00 "[..], b"Aaa  0 00:00:00 "].contains(&&shape[..]);
-    fits.then_some(rest)
+/// `Nov 21 13:07:48 [ 1s ] thds: 8 …` from `ts`; a date without a year is ignored.
+fn dated(line: &str) -> Option<Bare<'_>> {
+    Some(Bare {
+        rest: without_date(line)?,
+        ..Bare::default()
+    })
+}
+
+/// `2026-11-21T13:07:48.123456Z 00O [ 1s ] thds: 8 …`
+fn gitlab(line: &str) -> Option<Bare<'_>> {
+    let (stamp, rest) = of_gitlab(line)?;
+    Some(Bare {
+        stamp: Some(stamp),
+        rest,
+        ..Bare::default()
+    })
 }
 
 /// `> [ 1s ] thds: 8 …`
@@ -296,13 +303,6 @@ fn quoted(line: &str) -> Option<Bare<'_>> {
         rest: rest.strip_prefix(' ').unwrap_or(rest),
         ..Bare::default()
     })
-}
-
-fn is_iso(word: &str) -> bool {
-    word.len() >= 19
-        && word.as_bytes()[10] == b'T'
-        && word.as_bytes()[4] == b'-'
-        && crate::civil::moment(word).is_some()
 }
 
 #[cfg(test)]
@@ -341,11 +341,13 @@ mod tests {
             "[info] ",
             "+",
             "> bench-1 | ",
+            "Nov 21 13:07:48 ",
         ] {
             assert_eq!(with(prefix), plain, "{prefix}");
         }
         for prefix in [
             "STAMP stdout F ",
+            "STAMP 00O ",
             "STAMP db7 sysbench[4711]: ",
             "STAMP bench-1  | ",
             "bench-1  | STAMP ",
