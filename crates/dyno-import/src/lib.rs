@@ -312,6 +312,14 @@ fn first(index: usize, options: &Options) -> Option<f64> {
     options.started_unix_s.filter(|_| index == 0)
 }
 
+/// The options for a run.
+fn of_run(index: usize, options: &Options) -> Options {
+    Options {
+        started_unix_s: first(index, options),
+        ..options.clone()
+    }
+}
+
 /// A run before the host's logs are added.
 struct ParsedRun {
     run: RunRecord,
@@ -340,10 +348,7 @@ fn of_sysbench(
     }
     let drafts = join(read).into_iter().enumerate();
     let found = drafts.map(|(index, mut draft)| {
-        let options = Options {
-            started_unix_s: first(index, options),
-            ..options.clone()
-        };
+        let options = of_run(index, options);
         draft.count_requests();
         sysbench::laws::leave_out_overflows(&mut draft);
         report_lines::leave_out_late(&mut draft);
