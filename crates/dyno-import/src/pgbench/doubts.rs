@@ -60,9 +60,9 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let text = "the mean latency includes failed transactions (including failures)";
         said.push((Some(output.line), text.to_owned()));
     }
-    let of_lines = !output.points.is_empty() && !output.is_whole();
+    let only_lines = !output.points.is_empty() && !output.is_whole();
     if let Some(missing) = ending::missing(output).filter(|_| !output.lacks_rate) {
-        let text = match of_lines {
+        let text = match only_lines {
             true => format!("{missing}; the totals are those of the progress lines"),
             false => missing.to_owned(),
         };
@@ -73,7 +73,7 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
                     were aborted";
         said.push((Some(line), text.to_owned()));
     }
-    if of_lines {
+    if only_lines {
         let skipped = output.points.iter().filter_map(|point| point.skipped);
         let skipped = skipped.fold(0_u64, u64::saturating_add);
         if skipped > 0 {

@@ -54,8 +54,8 @@ fn lacks(script: &Script, other: &Script) -> bool {
         ]
     };
     let none = |own: &Script| own.transactions == Some(0);
-    let pairs = has(script).into_iter().zip(has(other));
-    !none(script) && !none(other) && pairs.into_iter().any(|(own, other)| other && !own)
+    let mut pairs = has(script).into_iter().zip(has(other));
+    !none(script) && !none(other) && pairs.any(|(own, other)| other && !own)
 }
 
 /// Whether all transactions are known: those processed, failed and skipped. Without a line about
