@@ -32,7 +32,7 @@ const ERRORS: &[&str] = &["errors", "errors_seen", "reconnects"];
 
 /// The unknown counters by their name in `not_observed`. A counter that is unknown for the run is
 /// unknown for each interval.
-const COUNTERS: [(&str, Of, &[&str]); 8] = [
+const COUNTERS: [(&str, Of, &[&str]); 9] = [
     ("counters.queries", Of::Run, STATEMENTS),
     ("intervals.queries", Of::Intervals, STATEMENTS),
     (OTHER_UNKNOWN, Of::Run, &["other"]),
@@ -49,6 +49,7 @@ const COUNTERS: [(&str, Of, &[&str]); 8] = [
         ],
     ),
     ("counters.retries", Of::Run, &["retries"]),
+    ("counters.reconnects", Of::Run, &["reconnects"]),
     ("errors", Of::Run, ERRORS),
     ("intervals.errors", Of::Intervals, ERRORS),
 ];

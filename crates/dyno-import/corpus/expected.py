@@ -46,7 +46,7 @@ def put(figures, key, text, scale=1.0):
 # ---- pgbench: the report, progress lines and logs, as its manual describes them ----
 
 
-def pgbench_report(text):
+def pgbench_report(name, text):
     f = {}
     processed = int(first(r"^number of transactions actually processed: (\d+)", text))
     failed = int(first(r"^number of failed transactions: (\d+)", text) or 0)
@@ -54,9 +54,11 @@ def pgbench_report(text):
     f["events"], f["failed"] = exact(processed), exact(failed)
     f["retries"] = exact(retries)
     f["clients"] = exact(int(first(r"^number of clients: (\d+)", text)))
-    # Versions before 14 print two rates. The one without the time to connect is comparable.
-    tps = first(r"^tps = ([\d.]+) \(excluding", text) or first(r"^tps = ([\d.]+) \((?!incl)", text)
-    put(f, "rate", tps)
+    # Versions before 14 print two rates. Later ones exclude the time to connect, unless each
+    # transaction connects (--connect).
+    including = first(r"^tps = ([\d.]+) \(incl", text)
+    excluding = first(r"^tps = ([\d.]+) \((?!incl)", text) or including
+    put(f, "rate", including if name.endswith("-connect.out") else excluding)
     skipped = first(r"^number of transactions skipped: (\d+)", text)
     put(f, "skipped", skipped)
     above = first(r"^number of transactions above the [\d.]+ ms latency limit: (\d+)", text)
@@ -67,11 +69,16 @@ def pgbench_report(text):
     connect = first(r"^average connection time = ([\d.]+) ms", text)
     if lag:
         f["response.mean"] = figure(mean)
-        f["mean"] = [value(mean) - value(lag), 2 * half_digit(mean) + TINY]
+        # Up to version 14, which prints no failures, the lag is divided by all transactions,
+        # including those that were skipped and have none.
+        late = int(skipped or 0) if "number of failed" not in text else 0
+        each = (processed + late) / processed
+        own = value(mean) - value(lag) * each
+        f["mean"] = [own, half_digit(mean) + half_digit(lag) * each + TINY]
     elif not stddev and "(including connections" in text:
         # Before version 14 a computed mean includes the time to connect; the number of clients
         # divided by the rate without that time does not.
-        own = f["clients"][0] / f["rate"][0] * 1000
+        own = f["clients"][0] / value(excluding) * 1000
         f["mean"] = [own, half_digit(mean) * 2 + own * 1e-3]
     elif connect and not stddev:
         f["mean"] = [value(mean) - value(connect), 2 * half_digit(mean) + TINY]
@@ -101,6 +108,9 @@ def pgbench_log(text, lines):
     if all(len(row[0]) == 10 and row[0].isdigit() for row in rows):
         # The run covers an unknown part of the first and the last interval.
         sums = [[int(word) for word in row] for row in rows][1:-1]
+        if len(sums[0]) == 11:
+            # Up to version 14 the count includes skipped transactions, the last column.
+            sums = [[row[0], row[1] - row[10], *row[2:]] for row in sums]
         n, total = sum(row[1] for row in sums), sum(row[2] for row in sums)
         lag = len(sums[0]) >= 10 and sum(row[6] for row in sums) or 0
         f["events"] = exact(n)
@@ -136,7 +146,7 @@ def pgbench(name, text):
         if len(lines[0][0]) < 10 and sum(last.values()) > len(lines):
             entry["incomplete"] = True
         return entry
-    return {"runs": [pgbench_report(text)]}
+    return {"runs": [pgbench_report(name, text)]}
 
 
 # ---- sysbench ----

@@ -187,7 +187,10 @@ pub(crate) fn forget_unknown_rates(rates: &mut Rates, gaps: &[NotObserved]) {
         rates.queries_per_s = None;
     }
     if unknown.contains(&"errors") {
-        (rates.errors_per_s, rates.reconnects_per_s) = (None, None);
+        rates.errors_per_s = None;
+    }
+    if unknown.contains(&"reconnects") {
+        rates.reconnects_per_s = None;
     }
 }
 

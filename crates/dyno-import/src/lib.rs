@@ -315,6 +315,14 @@ fn first(index: usize, options: &Options) -> Option<f64> {
     options.started_unix_s.filter(|_| index == 0)
 }
 
+/// The options for a run.
+fn of_run(index: usize, options: &Options) -> Options {
+    Options {
+        started_unix_s: first(index, options),
+        ..options.clone()
+    }
+}
+
 /// A run before the host's logs are added.
 struct ParsedRun {
     run: RunRecord,
@@ -353,10 +361,7 @@ fn of_sysbench(
         return Err(not_sysbench(&log, said.as_slice()));
     }
     let found = drafts.into_iter().enumerate().map(|(index, mut draft)| {
-        let options = Options {
-            started_unix_s: first(index, options),
-            ..options.clone()
-        };
+        let options = of_run(index, options);
         draft.count_requests();
         if let Some(report) = &mut draft.report {
             report.divide_bytes();

@@ -73,10 +73,11 @@ pub(crate) fn read(
     let first = logs.first().filter(|_| drafts.is_empty());
     match first {
         Some(log) => Err(not_hammerdb(log)),
-        None => Ok(drafts
-            .iter()
-            .map(|draft| parsed_run(draft, options))
-            .collect()),
+        None => {
+            let drafts = drafts.iter().enumerate();
+            let run = |(index, draft)| parsed_run(draft, &crate::of_run(index, options));
+            Ok(drafts.map(run).collect())
+        }
     }
 }
 
@@ -96,6 +97,7 @@ fn not_hammerdb(log: &Log<'_>) -> ImportError {
 fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     let began = draft.began;
     let started = began.map(|moment| moment.unix_s(options.utc_offset_s));
+    let started = started.or(options.started_unix_s);
     let by_times = began.zip(draft.ended);
     let by_times = by_times.map(|(began, ended)| ended.seconds - began.seconds);
     let stated = draft.duration_min.map(|minutes| minutes * S_PER_MIN);
@@ -332,6 +334,7 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
             "counters.retries",
             "HammerDB prints no repeated transactions",
         ),
+        ("counters.reconnects", "HammerDB does not print reconnects"),
         ("rand", "the log does not show the distribution of keys"),
         (
             "fairness",

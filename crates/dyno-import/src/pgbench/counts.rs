@@ -2,8 +2,8 @@
 
 use dyno_core::text::{number_of, verb};
 
-use super::of_statements;
 use super::output::Output;
+use super::{ending, of_statements};
 
 /// Shares have three decimals.
 const SHARE_ROUNDING: f64 = 0.001;
@@ -19,20 +19,21 @@ pub(super) fn contradictions(output: &Output, processed: u64) -> Vec<String> {
     all
 }
 
-/// All transactions, including those that failed or were skipped. Versions differ in what they
-/// count as processed, so a whole is between this and `processed`.
+/// All transactions, including those that failed or were skipped.
 pub(super) fn most(output: &Output, processed: u64) -> u64 {
     processed
         .saturating_add(output.skipped.unwrap_or(0))
         .saturating_add(output.failed.unwrap_or(0))
 }
 
-/// Each count is its printed share of the whole.
+/// Each count is its printed share of all transactions, or of those processed.
 fn shares(output: &Output, processed: u64) -> Vec<String> {
     let most = most(output, processed);
+    let knows_all = ending::knows_all(output);
     let wrong = |(what, count, percent): &(&str, u64, f64)| {
         let share = |of: u64| 100.0 * *count as f64 / of.max(1) as f64;
-        let (low, high) = (share(most), share(processed));
+        let low = if knows_all { share(most) } else { 0.0 };
+        let high = share(processed);
         let fits = (low - SHARE_ROUNDING..=high + SHARE_ROUNDING).contains(percent);
         (!fits).then(|| {
             format!(
@@ -43,18 +44,17 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
     output.shares.iter().filter_map(wrong).collect()
 }
 
-/// Skipped transactions are their printed share of all. Only in old versions may the count of those
-/// processed include them.
+/// Skipped transactions are their printed share of all.
 fn skipped(output: &Output, processed: u64) -> Option<String> {
     let (count, percent) = output.skipped.zip(output.skipped_percent)?;
     let most = most(output, processed);
-    let least = if output.counts_skipped() {
-        processed
-    } else {
-        most
-    };
     let share = |of: u64| 100.0 * count as f64 / of.max(1) as f64;
-    let fits = share(most) - SHARE_ROUNDING..=share(least) + SHARE_ROUNDING;
+    let low = if ending::knows_all(output) {
+        share(most)
+    } else {
+        0.0
+    };
+    let fits = low - SHARE_ROUNDING..=share(most) + SHARE_ROUNDING;
     (!fits.contains(&percent)).then(|| {
         format!(
             "{} of {most} {} {:.3} %, but it says {percent:.3} %",
@@ -68,13 +68,16 @@ fn skipped(output: &Output, processed: u64) -> Option<String> {
 /// Checks that the number of transactions compared with the limit agrees with the number processed.
 fn limit(output: &Output, processed: u64) -> Option<String> {
     let (of, (limit_ms, above)) = output.limit_of.zip(output.limit)?;
-    let least = processed.saturating_sub(output.skipped.unwrap_or(0));
     if above > of {
         return Some(format!(
             "{above} of {of} transactions were above the limit of {limit_ms} ms"
         ));
     }
-    (!(least..=most(output, processed)).contains(&of)).then(|| {
+    let most = match ending::knows_all(output) {
+        true => most(output, processed),
+        false => u64::MAX,
+    };
+    (!(processed..=most).contains(&of)).then(|| {
         format!(
             "{above} of {of} transactions were above the limit of {limit_ms} ms, but {processed} \
              were processed"

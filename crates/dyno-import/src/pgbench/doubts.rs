@@ -7,7 +7,7 @@ use super::of_lines::{self, LINE_S};
 use super::output::Output;
 use super::record::{throttled, times};
 use super::sums::Sums;
-use super::{counts, of_scripts, of_statements};
+use super::{connecting, counts, ending, of_scripts, of_statements};
 use crate::conservation;
 use crate::laws::{self, Precision, Spread};
 
@@ -38,8 +38,6 @@ const CROWDED: f64 = 16.0;
 /// this long for each of them. That time is not in a latency.
 const TURN_MS: f64 = 0.1;
 
-/// The warning for progress lines without a report.
-pub(super) const CUT_OFF: &str = "the report is missing or cut off";
 /// Why a run failed.
 pub(super) const ABORTED: &str =
     "pgbench aborted clients (Run was aborted), so its results are incomplete";
@@ -62,9 +60,20 @@ pub(super) fn said(output: &Output) -> Vec<(Option<usize>, String)> {
         let text = "the mean latency includes failed transactions (including failures)";
         said.push((Some(output.line), text.to_owned()));
     }
-    if !output.points.is_empty() && !output.is_whole() {
-        let text = format!("{CUT_OFF}; the totals are those of the progress lines");
+    let only_lines = !output.points.is_empty() && !output.is_whole();
+    if let Some(missing) = ending::missing(output).filter(|_| !output.lacks_rate) {
+        let text = match only_lines {
+            true => format!("{missing}; the totals are those of the progress lines"),
+            false => missing.to_owned(),
+        };
         said.push((Some(output.line), text));
+    }
+    if let Some(line) = output.foreign.filter(|_| !output.aborted) {
+        let text = "this message of pgbench is not in English, so it is unknown whether clients \
+                    were aborted";
+        said.push((Some(line), text.to_owned()));
+    }
+    if only_lines {
         let skipped = output.points.iter().filter_map(|point| point.skipped);
         let skipped = skipped.fold(0_u64, u64::saturating_add);
         if skipped > 0 {
@@ -127,7 +136,7 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
         }
         let (wrong_rate, tps) = rate(output, processed, printed);
         all.extend(wrong_rate);
-        wrong_mean.extend(busy(output, processed, tps));
+        wrong_mean.extend(busy(output, tps));
         all.extend(parts(output, processed));
         all.extend(progress(output, started, processed, tps));
         all.extend(of_lines::counts(output, processed, tps));
@@ -136,6 +145,9 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
         let knows_mean = wrong_mean.is_empty();
         if knows_mean {
             wrong_mean.extend(of_lines::mean(output, started, processed));
+        }
+        if wrong_mean.is_empty() {
+            wrong_mean.extend(of_scripts::leave_out_means(output, processed));
         }
         let wrong_lag = of_lines::lag(output, started, processed);
         output.lag_in_doubt = wrong_lag.is_some();
@@ -170,8 +182,7 @@ fn more_than_asked(output: &Output) -> Option<String> {
     })
 }
 
-/// Checks the share of failed transactions against their count. Versions differ in whether skipped
-/// ones count.
+/// Checks the share of failed transactions against their count.
 fn failed_share(output: &Output) -> Option<String> {
     /// The share has three decimals.
     const ROUNDING: f64 = 0.001;
@@ -179,7 +190,10 @@ fn failed_share(output: &Output) -> Option<String> {
     let all = output.processed?.saturating_add(failed);
     let share = |of: u64| 100.0 * failed as f64 / of.max(1) as f64;
     let most = share(all);
-    let least = share(all.saturating_add(output.skipped.unwrap_or(0)));
+    let least = match ending::knows_all(output) {
+        true => share(all.saturating_add(output.skipped.unwrap_or(0))),
+        false => 0.0,
+    };
     (percent < least - ROUNDING || percent > most + ROUNDING).then(|| {
         format!(
             "{} of {all} {} {most:.3} %, but it says {percent:.3} %",
@@ -222,7 +236,8 @@ fn lag(output: &Output) -> Option<String> {
 
 /// Little's law: the rate times the mean latency, without the lag behind a schedule, is the number
 /// of busy clients.
-fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
+fn busy(output: &Output, tps: f64) -> Option<String> {
+    let processed = output.processed?;
     let (clients, printed_ms) = (output.clients?, output.latency_ms?);
     let lag_ms = output.lag_ms.map_or(0.0, |(mean_ms, _)| mean_ms);
     let mean_ms = printed_ms - lag_ms;
@@ -233,12 +248,7 @@ fn busy(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let tps = with_connecting.unwrap_or(tps);
     let busy = |more_ms: f64| laws::busy(tps, mean_ms + more_ms);
     let all = f64::from(clients);
-    // Some versions also count skipped transactions, which keep no client busy.
-    let skipped = match output.counts_skipped() {
-        true => output.skipped.unwrap_or(0).min(processed) as f64,
-        false => 0.0,
-    };
-    let most = busy(-LATENCY_ROUNDING_MS) * (1.0 - skipped / processed.max(1) as f64);
+    let most = busy(-LATENCY_ROUNDING_MS);
     let least = busy(LATENCY_ROUNDING_MS);
     let always = is_always_busy(output);
     // Clients wait while their thread handles another one; a thread with many has no time left.
@@ -321,14 +331,7 @@ pub(super) fn is_always_busy(output: &Output) -> bool {
     let rated = output.lag_ms.is_some() || output.points.iter().any(|p| p.lag_ms.is_some());
     let failed = output.failed.is_some_and(|failed| failed > 0);
     let timed = output.duration_s.is_some_and(|s| s > 0.0);
-    timed && !rated && !connects(output) && !failed && !output.aborted
-}
-
-/// Whether clients spend much of the time to connect, perhaps for each transaction.
-pub(super) fn connects(output: &Output) -> bool {
-    let rates = output.tps_with_connecting.zip(output.tps);
-    let slow = rates.is_some_and(|(with, without)| with < without * (1.0 - TOLERANCE));
-    slow || output.reconnecting_ms.is_some()
+    timed && !rated && !connecting::is_slow(output) && !failed && !output.may_be_aborted()
 }
 
 /// Checks the rate against the requested duration and the count. Returns what is wrong, and the
@@ -340,7 +343,7 @@ fn rate(output: &mut Output, processed: u64, printed: f64) -> (Option<String>, f
     };
     let mut other = output.clone();
     (other.tps, other.tps_with_connecting) = (Some(tps), None);
-    if busy(output, processed, printed).is_none() && busy(&other, processed, tps).is_some() {
+    if busy(output, printed).is_none() && busy(&other, tps).is_some() {
         return (Some(text), printed);
     }
     *output = other;
@@ -353,7 +356,7 @@ fn rate(output: &mut Output, processed: u64, printed: f64) -> (Option<String>, f
 fn length(output: &Output, processed: u64, tps: f64) -> Option<(String, f64)> {
     let stated_s = output.duration_s.filter(|seconds| *seconds > 0.0)?;
     let rate = output.tps_with_connecting.unwrap_or(tps);
-    if rate <= 0.0 || processed == 0 || output.aborted {
+    if rate <= 0.0 || processed == 0 || output.may_be_aborted() {
         return None;
     }
     let made_s = processed as f64 / rate;
@@ -384,25 +387,12 @@ fn length(output: &Output, processed: u64, tps: f64) -> Option<(String, f64)> {
 }
 
 /// Checks that no part exceeds the whole.
-fn parts(output: &Output, processed: u64) -> Vec<String> {
-    let mut all = Vec::new();
-    // Versions differ in what they include in the count.
+fn parts(output: &Output, processed: u64) -> Option<String> {
     let most = counts::most(output, processed);
-    if let Some((limit_ms, above)) = output.limit.filter(|(_, above)| *above > most) {
-        all.push(format!(
-            "{above} of {processed} transactions were above the limit of {limit_ms} ms"
-        ));
-    }
-    let scripts = output.scripts.iter();
-    let scripts = scripts.filter_map(|script| script.transactions);
-    let sum = scripts.fold(0_u64, u64::saturating_add);
-    if sum > most {
-        let sum = number_of(sum, "transaction");
-        all.push(format!(
-            "the scripts have {sum}, but all together are {processed}"
-        ));
-    }
-    all
+    let (limit_ms, above) = output.limit.filter(|(_, above)| *above > most)?;
+    Some(format!(
+        "{above} of {processed} transactions were above the limit of {limit_ms} ms"
+    ))
 }
 
 /// Progress lines hold no more transactions than the report; if they cover the run, not much less.
@@ -419,7 +409,6 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
     if covered_s <= 0.0 {
         return None;
     }
-    // Some versions also count skipped transactions.
     let count = counts::most(output, processed) as f64;
     // Each line may include some of its neighbours' time, which matters if their rates differ.
     let slack = 2.0 * LINE_S * (most + uneven.sqrt()) + 1.0;

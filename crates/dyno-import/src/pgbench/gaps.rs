@@ -35,6 +35,7 @@ pub(super) fn gaps(
             "pgbench counts transactions, not statements",
         ),
         ("counters.rows", "pgbench counts neither rows nor bytes"),
+        ("counters.reconnects", "pgbench does not count reconnects"),
         ("rand", "the output does not show the distribution of keys"),
     ]);
     of_latencies(output, run, single, sums, &mut gaps);

@@ -1,6 +1,7 @@
 //! The longest transaction that a report allows.
 
-use super::doubts::{LATENCY_ROUNDING_MS, connects};
+use super::connecting;
+use super::doubts::LATENCY_ROUNDING_MS;
 use super::output::Output;
 
 /// A transaction took no longer than this, in seconds; infinite if nothing in the report limits it.
@@ -13,7 +14,7 @@ pub(super) fn longest_s(output: &Output, processed: u64) -> f64 {
     // arbitrarily late: nothing says how long their last transactions took.
     let together_ms = count * mean_ms;
     // No latency includes the time to connect or that of failed transactions.
-    if connects(output) || output.failed.is_some_and(|failed| failed > 0) {
+    if connecting::is_slow(output) || output.failed.is_some_and(|failed| failed > 0) {
         return together_ms / 1e3;
     }
     // A value of n is at most √(n - 1) standard deviations above their mean (Samuelson).

@@ -1,19 +1,24 @@
 //! Imports pgbench's output and its logs of transactions.
 
+mod connecting;
 mod counts;
 mod doubts;
+mod ending;
 mod figures;
 mod gaps;
 mod longest;
+mod messages;
 mod of_lines;
 mod of_scripts;
 mod of_statements;
 mod output;
+mod progress;
 mod record;
 mod report;
 mod scripts;
 mod single;
 mod single_laws;
+mod skipped;
 mod sum_laws;
 mod sums;
 mod transactions;
@@ -98,10 +103,9 @@ pub(crate) fn read(
         output: None,
         logged: Some(log),
     }));
-    let found = all
-        .into_iter()
-        .map(|parts| record::parsed_run(parts, options));
-    Ok(found.collect())
+    let all = all.into_iter().enumerate();
+    let run = |(index, parts)| record::parsed_run(parts, &crate::of_run(index, options));
+    Ok(all.map(run).collect())
 }
 
 /// Whether a text is a log of transactions.
@@ -142,7 +146,8 @@ fn join(outputs: &mut Vec<Output>) {
     if let Some(report) = outputs.first_mut() {
         report.points = progress.points;
         report.complaints.extend(progress.complaints);
-        report.aborted |= progress.aborted;
+        report.aborted |= progress.aborted || progress.ends_foreign;
+        report.foreign = report.foreign.or(progress.foreign);
     }
 }
 
@@ -191,9 +196,12 @@ fn add(
 }
 
 fn not_pgbench(log: &Log<'_>) -> ImportError {
-    let what = match log.text.trim().is_empty() {
-        true => "it is empty",
-        false => {
+    let what = match () {
+        () if log.text.trim().is_empty() => "it is empty",
+        () if Looks::of(log.text) == Some(Looks::Pgbench) => {
+            "it has no complete progress line and no totals"
+        }
+        () => {
             "nothing in it looks like pgbench's progress lines, its report or its logs of \
              transactions"
         }

@@ -3,7 +3,8 @@
 use dyno_core::text::{number_of, verb};
 
 use super::counts;
-use super::output::{Output, Point};
+use super::output::Output;
+use super::progress::Point;
 use super::record::times;
 
 /// Lines are printed late, and their times have one decimal of a second.
@@ -131,9 +132,7 @@ fn difference(
     let all = processed as f64;
     let others = held.others(output, all);
     let own = all - others;
-    // Some versions also count skipped transactions, which have no latency.
-    let skipped = output.skipped.unwrap_or(0) as f64 / all;
-    let room = ROUNDING_MS + held.rounding + mean * (TOLERANCE + skipped) + explained(others, own);
+    let room = ROUNDING_MS + held.rounding + mean * TOLERANCE + explained(others, own);
     own >= all * HELD && (held.mean - mean).abs() > room
 }
 

@@ -8,14 +8,14 @@ use super::scripts::short;
 const TOLERANCE: f64 = 0.05;
 /// The same for a script and its statements, to which several threads add without a lock.
 const UNLOCKED: f64 = 0.5;
-/// Means have three decimals; this is in milliseconds.
-const MEAN_ROUNDING: f64 = 0.001;
+/// Means have three decimals; this is half of the last digit, in milliseconds.
+const HALF_DIGIT: f64 = 0.0005;
 /// A script with one of these does not execute each statement.
 const CONDITIONS: [&str; 3] = ["\\if", "\\elif", "\\else"];
 
 /// The sums over the statements must equal the failures and retries of the report.
 pub(super) fn counts(output: &Output) -> Option<String> {
-    if output.aborted {
+    if output.may_be_aborted() {
         return None;
     }
     let clients = f64::from(output.clients?);
@@ -101,7 +101,7 @@ impl Own {
         }
         Some(Self {
             sum_ms: own.iter().map(|one| one.mean_ms).sum(),
-            rounding_ms: MEAN_ROUNDING * (own.len() + 1) as f64,
+            rounding_ms: HALF_DIGIT * (own.len() + 2) as f64,
         })
     }
 
@@ -118,13 +118,16 @@ impl Own {
 fn of_run(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let own = Own::of(output, 0).filter(|_| output.scripts.is_empty() && processed > 0)?;
     let failed = output.failed.is_some_and(|failed| failed > 0);
-    let own_ms = match failed || output.aborted {
+    let own_ms = match failed || output.may_be_aborted() {
         false => service_ms(output)?,
         // Statements of failed transactions are included: only the clients' time limits them.
         true => 1e3 * f64::from(output.clients?) / tps,
     };
-    // Very few transactions may be cut off by the end of the run.
-    own.is_longer(own_ms, TOLERANCE).then(|| {
+    let tolerance = match output.threads {
+        Some(1) if !failed => 0.0,
+        _ => TOLERANCE,
+    };
+    own.is_longer(own_ms, tolerance).then(|| {
         format!(
             "the statements of a transaction take {:.3} ms on average, but a transaction at most \
              {own_ms:.3} ms",
@@ -141,15 +144,15 @@ fn of_script(output: &Output, index: usize) -> Option<String> {
     // Statements of failed transactions are included, and those that an aborted client leaves.
     let failed = script.failed.is_some_and(|failed| failed > 0);
     let unfinished = f64::from(output.clients?) > TOLERANCE * count as f64;
-    if output.aborted || failed || unfinished {
+    if output.may_be_aborted() || failed || unfinished {
         return None;
     }
-    let tolerance = match output.threads {
-        Some(1) => TOLERANCE,
-        _ => UNLOCKED,
+    let (less, more) = match output.threads {
+        Some(1) => (TOLERANCE, 0.0),
+        _ => (UNLOCKED, UNLOCKED),
     };
-    let is_shorter = is_without_pause(output, index) && own.is_shorter(mean_ms, tolerance);
-    (is_shorter || own.is_longer(mean_ms, tolerance)).then(|| {
+    let is_shorter = is_without_pause(output, index) && own.is_shorter(mean_ms, less);
+    (is_shorter || own.is_longer(mean_ms, more)).then(|| {
         format!(
             "the statements of {} take {:.3} ms on average, but its transactions {mean_ms:.3} ms",
             short(&script.name),
@@ -165,6 +168,6 @@ fn of_script(output: &Output, index: usize) -> Option<String> {
 fn is_without_pause(output: &Output, index: usize) -> bool {
     let mut retried = [output.retried, output.retries].into_iter().flatten();
     let is_followed = index + 1 < output.scripts.len();
-    let recent = !output.counts_skipped();
+    let recent = output.is_recent();
     is_followed && recent && !throttled(output) && retried.all(|count| count == 0)
 }

@@ -3,29 +3,14 @@
 
 use dyno_core::redact;
 
+use super::messages::{Abort, abort};
+use super::progress::{self, Point};
 use super::report::{begins_report, is_torn_mode, of_script, report};
+use super::{connecting, skipped};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
 use crate::text::{self, Line};
-
-/// One progress line. Rates are per second, times milliseconds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Point {
-    pub(super) line: usize,
-    /// Whether it contradicts the report.
-    pub(super) left_out: bool,
-    /// Seconds from the start of the run, or since the Unix epoch (`--progress-timestamp`).
-    pub(super) at_s: f64,
-    pub(super) tps: f64,
-    pub(super) latency_ms: Option<f64>,
-    pub(super) stddev_ms: Option<f64>,
-    pub(super) lag_ms: Option<f64>,
-    pub(super) failed: Option<u64>,
-    pub(super) skipped: Option<u64>,
-    pub(super) retried: Option<u64>,
-    pub(super) retries: Option<u64>,
-}
 
 /// The report's figures for one of several scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +22,8 @@ pub(super) struct Script {
     pub(super) stddev_ms: Option<f64>,
     pub(super) skipped: Option<u64>,
     pub(super) failed: Option<u64>,
+    pub(super) retried: Option<u64>,
+    pub(super) retries: Option<u64>,
     /// Their shares of the script's transactions in percent.
     pub(super) skipped_percent: Option<f64>,
     pub(super) failed_percent: Option<f64>,
@@ -114,6 +101,14 @@ pub(super) struct Output {
     pub(super) lacks_rate: bool,
     /// Whether a client was aborted, so that the figures are incomplete.
     pub(super) aborted: bool,
+    /// The line of a message in an unknown language, which may say that a client was aborted.
+    pub(super) foreign: Option<usize>,
+    /// Whether such a message that has no name or number is behind the last figure.
+    pub(super) ends_foreign: bool,
+    /// Whether means follow a colon, as up to version 9.5.
+    pub(super) is_oldest: bool,
+    /// Whether no blank is before a percent sign, as in recent versions.
+    pub(super) is_compact: bool,
     pub(super) scripts: Vec<Script>,
     pub(super) statements: Vec<Statement>,
     /// Error messages: line and text.
@@ -130,13 +125,20 @@ impl Output {
         !self.points.is_empty() || self.processed.is_some() || self.tps.is_some()
     }
 
-    /// Whether transactions that were skipped may be among those processed, as up to version 14.
-    pub(super) fn counts_skipped(&self) -> bool {
-        const LAST: u64 = 14;
+    /// Whether the version is 15 or later. Without a banner, some lines show it.
+    pub(super) fn is_recent(&self) -> bool {
+        const FIRST: u64 = 15;
         let version = self.version.as_deref().unwrap_or_default();
         let major = version.split(|c: char| !c.is_ascii_digit()).next();
-        let major = major.and_then(|major| major.parse::<u64>().ok());
-        major.is_none_or(|major| major <= LAST)
+        match major.and_then(|major| major.parse::<u64>().ok()) {
+            Some(major) => major >= FIRST,
+            None => self.failed.is_some() || self.tries.is_some() || self.is_compact,
+        }
+    }
+
+    /// Whether clients were aborted, as far as is known.
+    pub(super) fn may_be_aborted(&self) -> bool {
+        self.aborted || self.foreign.is_some()
     }
 
     /// Whether it contains only progress lines, as standard error does.
@@ -144,9 +146,17 @@ impl Output {
         !self.points.is_empty() && self.version.is_none() && !self.begun_report()
     }
 
+    /// Makes the figures of all versions alike, and computes a missing rate.
+    pub(super) fn complete(&mut self) {
+        self.aborted |= self.ends_foreign;
+        skipped::remove(self);
+        connecting::as_recent_versions(self);
+        self.compute_rate();
+    }
+
     /// Computes a missing rate from the rest of the report: from count and time, or from the
     /// clients' consecutive latencies.
-    pub(super) fn complete(&mut self) {
+    fn compute_rate(&mut self) {
         // Without a transaction, pgbench prints nothing more.
         if self.processed == Some(0) {
             self.tps.get_or_insert(0.0);
@@ -190,7 +200,7 @@ impl Output {
         self.kind.is_some() || self.clients.is_some() || self.processed.is_some()
     }
 
-    /// Whether the report has its last line.
+    /// Whether the report has its totals.
     pub(super) fn is_whole(&self) -> bool {
         self.processed.is_some() && self.tps.is_some()
     }
@@ -254,15 +264,23 @@ impl Reader<'_> {
             return;
         }
         // Standard error may come before the first line of the run.
-        if aborts(bare) {
+        let aborted = abort(bare);
+        if aborted.is_some() {
             self.open(line.number);
         }
-        let known = self.line(bare, line.number);
+        let known = self.line(bare, line);
         let complains =
             bare.contains("error:") || bare.contains("ERROR:") || bare.contains("FATAL");
         if let Some(run) = &mut self.run {
-            run.aborted |= aborts(bare);
-            if !known && complains && run.complaints.len() < COMPLAINTS_MAX {
+            match aborted {
+                Some(Abort::Certain) => run.aborted = true,
+                Some(_) => run.foreign = run.foreign.or(Some(line.number)),
+                None => {}
+            }
+            let is_over = run.tps.is_some() || run.is_progress_alone();
+            let ends = is_over && aborted == Some(Abort::AtEnd);
+            run.ends_foreign = !known && (run.ends_foreign || ends);
+            if !known && (complains || aborted.is_some()) && run.complaints.len() < COMPLAINTS_MAX {
                 run.complaints.push((line.number, text::excerpt(bare)));
             }
             run.digest.update(bare.as_bytes());
@@ -342,9 +360,15 @@ impl Reader<'_> {
         })
     }
 
-    fn progress(&mut self, mut point: Point, number: usize) {
+    fn progress(&mut self, mut point: Point, rest: &str, line: &Line) {
+        let number = line.number;
         point.line = number;
         let run = self.open(number);
+        if point.is_torn(rest, line.cut, run.points.last()) {
+            let text = "a progress line without its end is skipped";
+            run.said.push((Some(number), text.to_owned()));
+            return;
+        }
         let last_s = run.points.last().map(|last| last.at_s);
         if last_s.is_some_and(|last_s| point.at_s <= last_s) {
             let text = "a progress line with a repeated time is skipped";
@@ -355,15 +379,16 @@ impl Reader<'_> {
     }
 
     /// Parses a line; returns `false` if it is not a line of pgbench with a figure.
-    fn line(&mut self, bare: &str, number: usize) -> bool {
+    fn line(&mut self, bare: &str, line: &Line) -> bool {
+        let number = line.number;
         if let Some(rest) = bare.strip_prefix("pgbench (") {
             let version = rest.strip_suffix(')').unwrap_or(rest).to_owned();
             self.open(number).version = Some(version);
         } else if let Some(rest) = bare.strip_prefix("progress: ") {
-            let Some(point) = point(rest) else {
+            let Some(point) = progress::point(rest) else {
                 return false;
             };
-            self.progress(point, number);
+            self.progress(point, rest, line);
         } else if let Some(kind) = bare.strip_prefix("transaction type: ") {
             self.open(number).kind = Some(kind.trim().to_owned());
         } else {
@@ -395,57 +420,6 @@ impl Reader<'_> {
     }
 }
 
-/// `1.0 s, 205.0 tps, lat 0.867 ms stddev 0.252, 0 failed, lag 0.102 ms, 0 skipped, 3 retried, 4
-/// retries`
-fn point(rest: &str) -> Option<Point> {
-    let mut point = Point::default();
-    let mut parts = rest.split(", ");
-    let (at_s, unit) = number::leading(parts.next()?)?;
-    let (tps, of) = number::leading(parts.next()?)?;
-    let sane = at_s >= 0.0 && (0.0..=number::RATE_MAX).contains(&tps);
-    if unit.trim() != "s" || of.trim() != "tps" || !sane {
-        return None;
-    }
-    (point.at_s, point.tps) = (at_s, tps);
-    for part in parts {
-        let words: Vec<&str> = part.split_whitespace().collect();
-        let count = words.first().and_then(|word| number::count(word));
-        // `lat NaN ms` if no transaction ended.
-        match words.as_slice() {
-            ["lat", ms, "ms", rest @ ..] => {
-                point.latency_ms = time(ms);
-                point.stddev_ms = match rest {
-                    ["stddev", ms] => time(ms),
-                    _ => None,
-                };
-            }
-            ["lag", ms, "ms"] => point.lag_ms = time(ms),
-            [_, "failed"] => point.failed = count,
-            [_, "skipped"] => point.skipped = count,
-            [_, "retried"] => point.retried = count,
-            [_, "retries"] => point.retries = count,
-            _ => {}
-        }
-    }
-    Some(point)
-}
-
-/// Whether a line says that clients were aborted: `pgbench: error: client 1 aborted in command …`,
-/// `Run was aborted; the above results are incomplete.`
-fn aborts(bare: &str) -> bool {
-    let said = bare.strip_prefix("pgbench: ").unwrap_or(bare);
-    // Only version 13 calls it fatal.
-    let said = (said.strip_prefix("error: "))
-        .or_else(|| said.strip_prefix("fatal: "))
-        .unwrap_or(said);
-    let client = said.starts_with("client ") || said.starts_with("Client ");
-    said.starts_with("Run was aborted") || (client && said.contains(" aborted in "))
-}
-
-fn time(word: &str) -> Option<f64> {
-    number::decimal(word).filter(|ms| *ms >= 0.0)
-}
-
 /// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
 fn statement(bare: &str) -> Option<Statement> {
     /// The width of a count with a blank before it.
@@ -470,10 +444,12 @@ fn statement(bare: &str) -> Option<Statement> {
     })
 }
 
-/// Whether the last line of a log may lack the end of a figure or mode, or the text after it.
+/// Whether the last line of a log may lack the end of a figure, name or mode, or the text after it.
 fn is_torn(bare: &str) -> bool {
     let rate = bare.starts_with("tps = ") && !bare.contains('(');
-    rate || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
+    let name = bare.starts_with("transaction type: ")
+        || bare.starts_with("pgbench (") && !bare.ends_with(')');
+    rate || name || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
 }
 
 /// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), perhaps in quotes for

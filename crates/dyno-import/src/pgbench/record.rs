@@ -10,14 +10,15 @@ use dyno_core::plan::{Arrivals, Drive, OpenLoop, OptionValue};
 use dyno_core::record::{Event, EventDetail, EventKind, Fact, RunRecord, Series, Source};
 use dyno_core::summary::*;
 
-use super::doubts;
 use super::figures::figures;
 use super::gaps::gaps;
-use super::output::{Output, Point};
+use super::output::Output;
+use super::progress::Point;
 use super::scripts::{labels, short};
 use super::single::Single;
 use super::usable::Usable;
 use super::{Logged, Parts};
+use super::{doubts, ending};
 use crate::identity::LogHash;
 use crate::runs::{self, About};
 use crate::{Options, ParsedRun};
@@ -37,6 +38,7 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
     let (single, sums) = (usable.single, usable.sums);
     let of_sums = sums.start_s().filter(|_| output.points.is_empty());
     let started = started(&output, single.as_ref(), options).or(of_sums);
+    let started = started.or(options.started_unix_s);
     said.extend(doubts::of_sums(&output, &sums));
     said.extend(doubts::leave_out(&mut output, started));
     let mut contradictions = usable.contradictions;
@@ -46,9 +48,7 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
     run.head.percentiles = (single.iter()).flat_map(|_| runs::PERCENTS).collect();
     let untimed = untimed(single.as_ref());
     run.facts.extend(facts(output).into_iter().chain(untimed));
-    if output.lacks_rate || (!output.points.is_empty() && !output.is_whole()) {
-        run.facts.push(runs::cut_off(doubts::CUT_OFF));
-    }
+    run.facts.extend(ending::missing(output).map(runs::cut_off));
     let missing = single.as_ref().and_then(|single| single.missing.as_ref());
     run.facts.extend(missing.map(|text| runs::cut_off(text)));
     run.facts.extend(runs::contradictions(&contradictions));
@@ -104,15 +104,20 @@ fn untimed(single: Option<&Single>) -> Option<Fact> {
     Some(Fact::new(names::IMPORT_UNTIMED, untimed, source))
 }
 
-/// When the run began: from the progress lines, the first transaction, or the caller.
+/// When the run began: from the progress lines, the first transaction, or a time before the run.
 fn started(output: &Output, single: Option<&Single>, options: &Options) -> Option<f64> {
-    let first = output.points.first().filter(|point| point.at_s >= EPOCH_S);
-    let stamped = first.map(|point| {
-        let second = output.points.get(1);
-        point.at_s - second.map_or(0.0, |second| second.at_s - point.at_s)
-    });
+    let stamped = Some(began_s(output)).filter(|began_s| *began_s > 0.0);
     let before = output.moment_before.map(|m| m.unix_s(options.utc_offset_s));
     stamped.or(single.map(Single::started_unix_s)).or(before)
+}
+
+/// When the first progress line began, in the time of the lines: 0, or seconds since 1970.
+pub(super) fn began_s(output: &Output) -> f64 {
+    let first = output.points.first().filter(|point| point.at_s >= EPOCH_S);
+    first.map_or(0.0, |first| {
+        let second = output.points.get(1);
+        first.at_s - second.map_or(0.0, |second| second.at_s - first.at_s)
+    })
 }
 
 /// The file that contains the run, or its log without an output.
@@ -168,10 +173,8 @@ fn workload(output: &Output) -> String {
         "TPC-B (sort of)" => "tpcb-like".to_owned(),
         "simple update" | "SQL script: simple update" => "simple-update".to_owned(),
         "select only" | "SELECT only" => "select-only".to_owned(),
-        "multiple scripts" => match labels(output).join("+") {
-            names if names.is_empty() => "multiple-scripts".to_owned(),
-            names => names,
-        },
+        "multiple scripts" if ending::lacks_scripts(output) => "multiple-scripts".to_owned(),
+        "multiple scripts" => labels(output).join("+"),
         other => short(other),
     }
 }

@@ -87,6 +87,7 @@ pub(super) fn report(run: &mut Output, bare: &str, line: usize) -> bool {
         "total number of retries" => run.retries = count(),
         "latency average" => {
             run.latency_ms = ms();
+            run.is_oldest = bare.starts_with("latency average:");
             run.latency_with_failures = value.contains("(including failures)");
         }
         "latency stddev" => run.stddev_ms = ms(),
@@ -123,6 +124,7 @@ fn shared(run: &mut Output, label: &str, value: &str) -> bool {
         }
         "number of transactions skipped" => {
             (run.skipped, run.skipped_percent) = (count, percent);
+            run.is_compact = value.contains("%)") && !value.contains(" %)");
         }
         "number of transactions retried" => {
             run.retried = count;
@@ -194,6 +196,10 @@ pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
         (script.skipped, script.skipped_percent) = with_percent(value);
     } else if let Some(value) = rest.strip_prefix("number of failed transactions: ") {
         (script.failed, script.failed_percent) = with_percent(value);
+    } else if let Some(value) = rest.strip_prefix("number of transactions retried: ") {
+        script.retried = with_percent(value).0;
+    } else if let Some(value) = rest.strip_prefix("total number of retries: ") {
+        script.retries = with_percent(value).0;
     } else if rest.starts_with("weight: ") {
         script.target_percent = figure("(targets ");
     } else if rest.starts_with("latency average") {

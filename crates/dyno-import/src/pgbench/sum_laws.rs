@@ -2,7 +2,6 @@
 
 use dyno_core::text::number_of;
 
-use super::counts;
 use super::output::Output;
 use super::transactions::Sum;
 
@@ -31,9 +30,7 @@ struct Spread {
 
 /// Why a line contradicts itself.
 fn itself(line: &Sum) -> Option<String> {
-    // Up to version 14 the count includes skipped transactions, which have no latency.
-    let most = line.count;
-    let least = most.saturating_sub(line.skipped.unwrap_or(0));
+    let count = line.count;
     let latency = Spread {
         sum: line.latency_us,
         squares: line.latency_us_squared,
@@ -51,41 +48,41 @@ fn itself(line: &Sum) -> Option<String> {
         });
     let what = [("latencies", Some(latency)), ("lags", lag)];
     let wrong = what.into_iter().find_map(|(what, spread)| {
-        let why = spread?.wrong(least as f64, most as f64)?;
+        let why = spread?.wrong(count as f64)?;
         Some(format!("the {what} {why}"))
     })?;
     Some(format!(
-        "of the {most} transactions from {} s since 1970, {wrong}",
+        "of the {count} transactions from {} s since 1970, {wrong}",
         line.from_s
     ))
 }
 
 impl Spread {
-    /// Why no number of values from `least` to `most` can have these figures.
-    fn wrong(&self, least: f64, most: f64) -> Option<String> {
+    /// Why no such number of values can have these figures.
+    fn wrong(&self, count: f64) -> Option<String> {
         let Self {
             sum,
             squares,
             min,
             max,
         } = *self;
-        if most == 0.0 || (sum == 0.0 && max == 0.0) {
+        if count == 0.0 || (sum == 0.0 && max == 0.0) {
             return None;
         }
         let above = |low: f64, high: f64| low > high * (1.0 + ROUNDING) + 1.0;
-        let mean = sum / most;
+        let mean = sum / count;
         // Each value x has (x - min) (max - x) >= 0.
-        let squares_most = (min + max) * sum - least * min * max;
+        let squares_most = (min + max) * sum - count * min * max;
         // The difference of large products has their rounding error.
         let room = (min + max) * (1.0 + ROUNDING * sum);
         match () {
             () if min > max => Some(format!(
                 "have the minimum {min} µs above the maximum {max} µs"
             )),
-            () if above(sum, most * max) => Some(format!(
+            () if above(sum, count * max) => Some(format!(
                 "have the mean {mean:.0} µs above the maximum {max} µs"
             )),
-            () if above(least * min, sum) => Some(format!(
+            () if above(count * min, sum) => Some(format!(
                 "have the mean {mean:.0} µs below the minimum {min} µs"
             )),
             () if above(sum * mean, squares) => {
@@ -104,11 +101,10 @@ impl Spread {
 fn report(sums: &[Sum], output: &Output) -> Option<String> {
     let processed = output.processed?;
     let count = total(sums, |sum| sum.count);
-    let most = counts::most(output, processed);
-    if count > most {
+    if count > processed {
         let count = number_of(count, "transaction");
         return Some(format!(
-            "the log has {count}, more than the {most} of the report"
+            "the log has {count}, more than the {processed} of the report"
         ));
     }
     let skipped = total(sums, |sum| sum.skipped.unwrap_or(0));

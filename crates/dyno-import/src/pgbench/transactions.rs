@@ -39,6 +39,7 @@ pub(super) struct Transaction {
 pub(super) struct Sum {
     /// When it began, seconds since the Unix epoch.
     pub(super) from_s: u64,
+    /// Transactions that ran.
     pub(super) count: u64,
     pub(super) latency_us: f64,
     pub(super) latency_us_squared: f64,
@@ -247,6 +248,8 @@ fn sum(words: &[&str]) -> Option<Sum> {
     let [from_s, count, sum, squares, min, max, ..] = words else {
         return None;
     };
+    /// The columns of the lag, and skipped transactions.
+    const OLD: usize = 5;
     let figure = |word: &str| {
         let value: f64 = word.parse().ok()?;
         (value.is_finite() && value >= 0.0).then_some(value)
@@ -256,6 +259,12 @@ fn sum(words: &[&str]) -> Option<Sum> {
         .map(|word| figure(word))
         .collect::<Option<_>>()?;
     let count_at = |at: usize| more.get(at).map(|value| *value as u64);
+    // The count of such a line includes skipped transactions (`accumStats` up to version 14). From
+    // version 15 on, all columns are printed.
+    let included = match more.len() {
+        OLD => count_at(4).unwrap_or(0),
+        _ => 0,
+    };
     let lag_us = more
         .first()
         .copied()
@@ -273,7 +282,7 @@ fn sum(words: &[&str]) -> Option<Sum> {
             .zip(count_at(8))
             .map(|(one, other)| one.saturating_add(other)),
         from_s: from_s.parse().ok().filter(|s| EPOCH.contains(s))?,
-        count: crate::number::count(count)?,
+        count: crate::number::count(count)?.checked_sub(included)?,
         latency_us: figure(sum)?,
         latency_us_squared: figure(squares)?,
         min_us: figure(min)?,
@@ -308,6 +317,13 @@ mod tests {
         let sum = super::read(line).unwrap().sums[0];
         assert_eq!((sum.lag_us, sum.skipped), (Some(690.0), Some(11)));
         assert_eq!((sum.retries, sum.failed), (Some(8), Some(23)));
+        // Up to version 14, the count includes skipped transactions.
+        let skipped = super::read("1795615930 5 36 640 9 21 32 500 10 17 2\n").unwrap();
+        assert_eq!(
+            (skipped.sums[0].count, skipped.sums[0].skipped),
+            (3, Some(2))
+        );
+        assert!(super::read("1795615930 1 36 640 9 21 32 500 10 17 2\n").is_none());
         let old = super::read("1795615930 3445 3701775 4922343505 356 9020\n")
             .unwrap()
             .sums[0];

@@ -381,18 +381,13 @@ fn skipping(version: &str, percent: f64) -> String {
 }
 
 #[test]
-fn recent_versions_process_no_skipped_transactions() {
-    // Up to version 14, 400 of the 1000 transactions may not have kept a client busy.
+fn skipped_transactions_are_not_processed() {
     let busy = "keep 2.5 clients busy, but there were 2";
-    assert_has(contradictions(&one(&skipping("15.0", 28.571))), busy);
-    assert_eq!(contradictions(&one(&skipping("14.9", 28.571))), "");
     let share = "400 skipped transactions of 1400 are 28.571 %, but it says 40.000 %";
-    assert_has(contradictions(&one(&skipping("15.0", 40.0))), share);
-    assert_eq!(contradictions(&one(&skipping("14.9", 40.0))), "");
-    assert_has(
-        contradictions(&one(&skipping("14.9", 50.0))),
-        "says 50.000 %",
-    );
+    for version in ["14.9", "15.0"] {
+        assert_has(contradictions(&one(&skipping(version, 28.571))), busy);
+        assert_has(contradictions(&one(&skipping(version, 40.0))), share);
+    }
 }
 
 #[test]

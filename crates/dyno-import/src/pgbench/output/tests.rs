@@ -59,20 +59,6 @@ fn a_query_mode_without_its_end_is_left_out() {
 }
 
 #[test]
-fn a_progress_line_is_read_completely() {
-    let line = "4.0 s, 234.8 tps, lat 0.783 ms stddev 0.226, 2 failed, lag 0.100 ms, \
-                1 skipped, 3 retried, 5 retries";
-    let point = point(line).unwrap();
-    assert_eq!((point.at_s, point.tps), (4.0, 234.8));
-    assert_eq!((point.failed, point.skipped), (Some(2), Some(1)));
-    assert_eq!((point.retried, point.retries), (Some(3), Some(5)));
-    assert_eq!(point.lag_ms, Some(0.1));
-    let idle = super::point("1.0 s, 0.0 tps, lat NaN ms stddev NaN, 0 failed").unwrap();
-    assert_eq!((idle.tps, idle.latency_ms), (0.0, None));
-    assert_eq!(super::point("1.0 s, nan tps"), None);
-}
-
-#[test]
 fn means_of_statements_of_each_version() {
     let text = |line: &str| statement(line).map(|s| (s.mean_ms, s.text));
     assert_eq!(
