@@ -102,7 +102,7 @@ fn nan(text: &str, from: usize) -> Option<Range<usize>> {
     let value = text[from..].trim_start();
     let start = text.len() - value.len();
     let of_number = |c: char| c.is_ascii_alphanumeric() || "+-.#()".contains(c);
-    let end = value.find(|c| !of_number(c)).unwrap_or(value.len());
+    let end = value.find(|c: char| !of_number(c)).unwrap_or(value.len());
     let word = value[..end].trim_start_matches(['+', '-']);
     let word = word.to_ascii_lowercase();
     // Windows prints `-nan(ind)`, and in old versions `-1.#IND`.
