@@ -45,6 +45,19 @@ impl Bin {
     }
 }
 
+/// Whether bins of this usual length are seconds. A log may have only longer intervals.
+pub fn is_second(length_s: f64) -> bool {
+    (0.5..1.5).contains(&length_s)
+}
+
+/// Events per second of each second; empty if the bins are longer.
+pub fn seconds(bins: &[Bin]) -> Vec<f64> {
+    let all_s: f64 = bins.iter().map(|bin| bin.length_s).sum();
+    let known = is_second(all_s / bins.len() as f64);
+    let bins = bins.iter().filter(|_| known);
+    bins.map(Bin::events_per_s).collect()
+}
+
 /// The length of the measurement, from the summary or else to the end of the last interval.
 pub fn length_s(run: &RunRecord) -> f64 {
     let stated = run.summary.as_ref().map(|summary| summary.measured_s);

@@ -12,18 +12,19 @@ use crate::stalls;
 /// The figures of a run that are known, and the percentiles of its summary. Each comes with its
 /// value and, if known, with its standard error divided by the value.
 pub fn of(run: &RunRecord, summary: &RunSummary) -> Vec<(NamedFigure, f64, Option<f64>)> {
-    let seconds: Vec<f64> = bins::of(run).iter().map(Bin::events_per_s).collect();
+    let bins = bins::of(run);
+    let rates: Vec<f64> = bins.iter().map(Bin::events_per_s).collect();
     let stalls = stalls::of_run(run).ok();
     let size = run
         .series(names::DATA_TOTAL)
         .and_then(|own| own.points.last());
     let measurements = Measurements {
-        median_per_s: dyno_stats::median(&seconds),
+        median_per_s: dyno_stats::median(&bins::seconds(&bins)),
         stalls: stalls.map(|own| (own.stalls.len(), own.stalled_s(), own.longest_s())),
         size_bytes: size.map(|(_, bytes)| *bytes),
         ..Measurements::of(summary)
     };
-    let error = standard_error(&seconds);
+    let error = standard_error(&rates);
     let known = |figure: NamedFigure| {
         let value = figure.value(&measurements);
         let value = value.filter(|value| value.is_finite())?;

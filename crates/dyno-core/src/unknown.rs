@@ -1,8 +1,12 @@
 //! Counters that an imported log lacks. Their type cannot express that, so they are 0; the run's
 //! `not_observed` names them, and the results file, JSON and CSV omit them.
 
+mod json;
+
 use crate::record::NotObserved;
 use crate::summary::RunSummary;
+
+pub use json::{forget, forget_reversibly, restore};
 
 /// The part of a run that a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,18 @@ pub fn counters(gaps: &[NotObserved], of: Of) -> Vec<&'static str> {
         .iter()
         .filter(|(what, own, _)| (*own == Of::Run || *own == of) && named(what));
     unknown.flat_map(|(_, _, names)| *names).copied().collect()
+}
+
+/// A counter of the whole run; not finite if its log lacks it.
+pub fn known_count(gaps: &[NotObserved], counter: &str, count: u64) -> f64 {
+    let is_unknown = match counter {
+        "events" => !has_length(gaps),
+        _ => counters(gaps, Of::Run).contains(&counter),
+    };
+    match is_unknown {
+        true => f64::NAN,
+        false => count as f64,
+    }
 }
 
 /// Whether the length of the run is known.

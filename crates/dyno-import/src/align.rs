@@ -42,8 +42,13 @@ pub(crate) struct RunPosition {
 /// A warning about a run: its line and text.
 type Said = Vec<(Option<usize>, String)>;
 
-/// Adds the logs' samples from the time of the run.
-pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, said: &mut Said) {
+/// Adds the logs' samples from the time of the run. Returns the warnings of the logs that have any.
+pub(crate) fn join(
+    run: &mut RunRecord,
+    logs: &[HostLog],
+    place: &RunPosition,
+    said: &mut Said,
+) -> Vec<Warning> {
     let end_s = end_s(run);
     let warmup_s = run
         .head
@@ -51,7 +56,8 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
         .as_ref()
         .map_or(0.0, |drive| drive.warmup.as_secs_f64());
     let disks_apart = logs.iter().any(|log| has_devices(&log.collected));
-    let mut found = false;
+    let mut warnings = Vec::new();
+    let before = run.series.len();
     for log in logs {
         let Some(times) = times(log, &run.intervals, place, said) else {
             let why = format!(
@@ -67,6 +73,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
             -warmup_s,
             end_s.map_or(f64::INFINITY, |end| end + log.interval_s),
         );
+        let own = run.series.len();
         for values in &log.collected.all {
             // The sum of all devices would count each of them twice.
             let doubled = disks_apart && values.name.starts_with("host.disk[all]");
@@ -76,8 +83,10 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
             }
             if let Some(series) = series(log, values, &times, window) {
                 run.series.push(series);
-                found = true;
             }
+        }
+        if run.series.len() > own {
+            warnings.extend(log.warnings.iter().cloned());
         }
         for fact in &log.facts {
             if run.fact(&fact.name).is_none() {
@@ -85,7 +94,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
             }
         }
     }
-    if found {
+    if run.series.len() > before {
         observed(&mut run.not_observed, "host");
         let tools: Vec<&str> = logs.iter().map(|log| log.tool).collect();
         let why = format!("not in the log of {}", tools.join(", nor in that of "));
@@ -110,6 +119,7 @@ pub(crate) fn join(run: &mut RunRecord, logs: &[HostLog], place: &RunPosition, s
             .to_owned();
         said.push((None, text));
     }
+    warnings
 }
 
 /// The first report, if it is left out. Most logs do not show which period it covers.

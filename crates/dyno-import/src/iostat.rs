@@ -136,6 +136,8 @@ struct Reader<'a> {
     had: BTreeSet<Vec<String>>,
     /// The reports with all their devices.
     whole: Whole,
+    /// Whether a row of the current table was skipped.
+    is_partial: bool,
     /// The length of the first two reports, from amounts and rates: the report, and seconds.
     lengths_s: Vec<(usize, f64)>,
     /// A printed time whose report has not begun.
@@ -211,7 +213,7 @@ impl Reader<'_> {
     fn ends_table(&mut self) {
         self.end_of_row("a row with too few figures");
         let sample = self.moments.len().checked_sub(1);
-        let devices = matches!(self.below, Below::Devices | Below::NamesLast);
+        let devices = matches!(self.below, Below::Devices | Below::NamesLast) && !self.is_partial;
         if let Some(sample) = sample.filter(|_| devices) {
             for name in &self.columns {
                 if let Some(own) = series(name) {
@@ -219,7 +221,7 @@ impl Reader<'_> {
                 }
             }
         }
-        self.below = Below::Nothing;
+        (self.below, self.is_partial) = (Below::Nothing, false);
     }
 
     fn note_unknown(&mut self, line: usize) {
@@ -249,7 +251,7 @@ impl Reader<'_> {
         match self.row.add(words, columns, line) {
             Filled::Partly => {}
             Filled::TooMany(line, has) => {
-                self.warn(line, text::other_width(has, "word", columns));
+                self.skip_row(line, text::other_width(has, "word", columns));
             }
             Filled::Whole(_, line) if self.cut => self.warn(line, text::ROW_CUT.to_owned()),
             Filled::Whole(words, line) if self.below == Below::Cpu => self.cpu(&words, line),
@@ -352,7 +354,7 @@ impl Reader<'_> {
     fn figures(&mut self, words: &[String], line: usize) -> Option<Vec<Figure>> {
         let figures: Option<Vec<Figure>> = words.iter().map(|word| Figure::read(word)).collect();
         if figures.is_none() {
-            self.warn(line, "not a row of figures; it is skipped".to_owned());
+            self.skip_row(line, "not a row of figures; it is skipped".to_owned());
         }
         figures
     }
@@ -360,8 +362,13 @@ impl Reader<'_> {
     fn end_of_row(&mut self, why: &str) {
         if let Some((line, has)) = self.row.drop_begun() {
             let words = number_of(has, "word");
-            self.warn(line, format!("{why}: {words}; it is skipped"));
+            self.skip_row(line, format!("{why}: {words}; it is skipped"));
         }
+    }
+
+    fn skip_row(&mut self, line: usize, text: String) {
+        self.is_partial = true;
+        self.warn(line, text);
     }
 
     fn warn(&mut self, line: usize, text: String) {

@@ -258,15 +258,16 @@ pub fn import(
     let mut warnings = Vec::new();
     let found = match tool {
         Tool::Sysbench => of_sysbench(logs, options, &mut warnings)?,
-        Tool::Fio => fio::read(logs, options, &mut warnings)?,
+        Tool::Fio => fio::read(logs, options)?,
         Tool::Hammerdb => hammerdb::read(logs, options, &mut warnings)?,
         Tool::Pgbench => pgbench::read(logs, options, &mut warnings)?,
     };
     let mut beside = Vec::new();
     for (monitor, log) in host {
         for log in whole::unwrapped(log, |_| true) {
-            beside.push(monitor.read(&log.log(), options)?);
-            warnings.extend(log.said());
+            let mut read = monitor.read(&log.log(), options)?;
+            read.warnings.extend(log.said());
+            beside.push(read);
         }
     }
     let host = beside;
@@ -287,7 +288,7 @@ pub fn import(
             index,
             utc_offset_s: options.utc_offset_s,
         };
-        align::join(&mut found.run, &host, &place, &mut found.said);
+        let of_host = align::join(&mut found.run, &host, &place, &mut found.said);
         if found.run.summary.is_none() && found.run.intervals.is_empty() {
             let why = "the log shows neither totals nor the time they took";
             found.run.not_observed.push(gaps::gap(TOTALS_UNKNOWN, why));
@@ -300,7 +301,8 @@ pub fn import(
         secrets::hide_in_warnings(&mut of_run);
         if let Some(summary) = &mut found.run.summary {
             gaps::forget_unknown_rates(&mut summary.rates, &found.run.not_observed);
-            summary.warnings = of_run.iter().map(sentence).collect();
+            let of_host = warnings::once(of_host);
+            summary.warnings = of_run.iter().chain(&of_host).map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
         }
         imported.warnings.extend(of_run);

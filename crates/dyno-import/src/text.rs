@@ -1,5 +1,7 @@
 //! Cleans the lines of a log: removes colours, carriage returns and control characters.
 
+use std::borrow::Cow;
+
 use dyno_core::text::number_of;
 
 use crate::civil::{self, Moment};
@@ -79,6 +81,27 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
         last.cut = !text.ends_with('\n');
     }
     lines
+}
+
+/// A text with JSON, without the times that a wrapper put before its lines.
+pub(crate) fn unstamped_json(text: &str) -> Cow<'_, str> {
+    let opens = |line: &Line| {
+        let (stamp, bare) = line.unstamped();
+        stamp.is_some() && matches!(bare.trim(), "{" | "[")
+    };
+    if text.trim_start().starts_with(['{', '[']) {
+        return text.into();
+    }
+    let lines = lines(text);
+    if !lines.iter().any(opens) {
+        return text.into();
+    }
+    let bare = lines.iter().map(|line| line.unstamped().1);
+    let mut bare = bare.collect::<Vec<_>>().join("\n");
+    if text.ends_with('\n') {
+        bare.push('\n');
+    }
+    bare.into()
 }
 
 /// The warning about a row of figures in a line that is cut off.

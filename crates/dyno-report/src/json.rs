@@ -1,9 +1,8 @@
 //! The machine-readable summary of a run.
 
-use dyno_core::interval::Counters;
 use dyno_core::record::NotObserved;
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::{self, KINDS_UNKNOWN, Of, TOTALS_UNKNOWN};
+use dyno_core::unknown;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,18 +31,7 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// Counters of [`KINDS_UNKNOWN`].
-const KINDS: [&str; 3] = ["reads", "writes", "other"];
-
-/// Figures of imported runs that are zero if unknown because their type allows nothing else: the
-/// name in `not_observed`, the objects, and their fields.
-const ZERO_IF_UNKNOWN: [(&str, &[&str], &[&str]); 3] = [
-    (TOTALS_UNKNOWN, &["totals"], &Counters::NAMES),
-    (TOTALS_UNKNOWN, &["rates"], &["events_per_s"]),
-    ("operations.done_per_s", &["operations"], &["done_per_s"]),
-];
-
-/// Converts a summary, or a part of one, to JSON, with null in place of zeros that mean unknown.
+/// Converts a summary, a part of one, or a record to JSON, with null in place of unknown figures.
 ///
 /// # Errors
 /// Those of `serde_json`.
@@ -52,64 +40,11 @@ pub(crate) fn with_nulls<T: Serialize>(
     gaps: &[NotObserved],
 ) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(run)?;
-    let unknown = |what: &str| gaps.iter().any(|gap| gap.what == what);
-    for (_, objects, fields) in ZERO_IF_UNKNOWN.iter().filter(|(what, ..)| unknown(what)) {
-        for object in *objects {
-            for place in [format!("/{object}"), format!("/summary/{object}")] {
-                match value.pointer_mut(&place) {
-                    Some(Value::Array(all)) => all.iter_mut().for_each(|one| forget(one, fields)),
-                    Some(one) => forget(one, fields),
-                    None => {}
-                }
-            }
-        }
-    }
-    for place in ["", "/summary"] {
-        let Some(run) = value.pointer_mut(place) else {
-            continue;
-        };
-        if unknown(TOTALS_UNKNOWN) {
-            forget(run, &["measured_s", "elapsed_s"]);
-        }
-        // The summary has an assumed length.
-        if !unknown::has_length(gaps) {
-            for figure in ["/measured_s", "/elapsed_s", "/totals/events"] {
-                if let Some(value) = run.pointer_mut(figure) {
-                    *value = Value::Null;
-                }
-            }
-        }
-    }
-    let of_run = unknown::counters(gaps, Of::Run);
-    for place in ["/totals", "/summary/totals"] {
-        if let Some(totals) = value.pointer_mut(place) {
-            forget(totals, &of_run);
-            if unknown(KINDS_UNKNOWN) {
-                KINDS.iter().for_each(|kind| totals[*kind] = Value::Null);
-            }
-        }
-    }
-    let of_intervals = unknown::counters(gaps, Of::Intervals);
-    for place in ["/intervals", "/summary/intervals"] {
-        let all = value.pointer_mut(place).and_then(Value::as_array_mut);
-        for interval in all.into_iter().flatten() {
-            forget(interval, &of_intervals);
-            forget(&mut interval["counters"], &of_intervals);
-        }
+    unknown::forget(&mut value, gaps);
+    if let Some(summary) = value.get_mut("summary") {
+        unknown::forget(summary, gaps);
     }
     Ok(value)
-}
-
-/// Replaces these fields with null if they are zero.
-fn forget(object: &mut Value, fields: &[&str]) {
-    for field in fields {
-        if let Some(value) = object
-            .get_mut(field)
-            .filter(|value| value.as_f64() == Some(0.0))
-        {
-            *value = Value::Null;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -121,7 +56,7 @@ mod tests {
         Access, AgentClock, AgentFinding, AgentSummary, LatencySummary, RunEnd, ServerHost,
         StatementPlan,
     };
-    use dyno_core::unknown::LENGTH_UNKNOWN;
+    use dyno_core::unknown::{KINDS_UNKNOWN, LENGTH_UNKNOWN, TOTALS_UNKNOWN};
     use dyno_samples::{summaries as samples, values};
     use std::collections::BTreeSet;
 
@@ -237,7 +172,7 @@ mod tests {
         run.not_observed = vec![gap(KINDS_UNKNOWN)];
         (run.totals.reads, run.totals.writes, run.totals.other) = (0, 0, 900);
         let value = json(&run);
-        for kind in KINDS {
+        for kind in ["reads", "writes", "other"] {
             assert_eq!(value["totals"][kind], Value::Null);
         }
         assert!(value["rates"]["queries_per_s"].is_number());

@@ -153,7 +153,7 @@ pub struct Side {
     pub runs: Vec<RunLabel>,
     /// Mean events per second over all its seconds.
     pub mean_per_s: Option<f64>,
-    /// The events of the median second.
+    /// The events of the median second; `None` if a run has only longer intervals.
     pub median_per_s: Option<f64>,
     /// The number of stalls of its runs; `None` if unknown for one.
     pub stalls: Option<u64>,
@@ -376,7 +376,6 @@ fn compared(
 }
 
 fn side(views: &[View]) -> Side {
-    let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
     let stalls: Vec<_> = views
         .iter()
         .filter_map(|view| of_run(view.run).ok())
@@ -385,7 +384,7 @@ fn side(views: &[View]) -> Side {
     Side {
         runs: views.iter().map(label).collect(),
         mean_per_s: metrics::pooled_rate(views, metrics::Counted::Events),
-        median_per_s: dyno_stats::median(&rates),
+        median_per_s: dyno_stats::median(&metrics::seconds(views)),
         stalled_s: whole.then(|| {
             stalls
                 .iter()

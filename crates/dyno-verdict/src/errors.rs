@@ -23,7 +23,7 @@ use dyno_core::finding::Cause;
 use dyno_core::interval::ErrorsByCode;
 use dyno_core::record::RunState;
 use dyno_core::summary::RunEnd;
-use dyno_core::unknown::TOTALS_UNKNOWN;
+use dyno_core::unknown::{self, TOTALS_UNKNOWN};
 
 use crate::check::{Check, CheckResult, graded, thresholds};
 use crate::missing::Missing;
@@ -88,8 +88,13 @@ fn errors(view: &View) -> CheckResult {
     let not_done = not_done(view);
     let attempts = view.attempts(&totals, errors);
     let cause = codes.and_then(|codes| locked::cause(view, codes));
+    let gaps = &view.run.not_observed;
     if let Some(why) = failure(view) {
-        return failed(why, cause).with("errors", errors as f64, "count");
+        let errors = match errors {
+            0 => unknown::known_count(gaps, "errors", 0),
+            errors => errors as f64,
+        };
+        return failed(why, cause).with("errors", errors, "count");
     }
     if attempts == 0 {
         return match view.run.not_observed(TOTALS_UNKNOWN) {
@@ -99,6 +104,9 @@ fn errors(view: &View) -> CheckResult {
     }
     if let Some(why) = view.run.not_observed("errors").filter(|_| errors == 0) {
         return CheckResult::not_checked(text::sentence(why));
+    }
+    if !unknown::has_length(gaps) {
+        return Missing::Attempts.result();
     }
     // An event may have several errors.
     let share = (errors as f64 / attempts as f64 * 100.0).min(100.0);
@@ -137,11 +145,19 @@ fn errors(view: &View) -> CheckResult {
     .with("events not done, share", missing, "percent of all events")
     .with(
         "attempts to connect that failed",
-        totals.connects_failed as f64,
+        unknown::known_count(gaps, "connects_failed", totals.connects_failed),
         "count",
     )
-    .with("retries", totals.retries as f64, "count")
-    .with("reconnects", totals.reconnects as f64, "count")
+    .with(
+        "retries",
+        unknown::known_count(gaps, "retries", totals.retries),
+        "count",
+    )
+    .with(
+        "reconnects",
+        unknown::known_count(gaps, "reconnects", totals.reconnects),
+        "count",
+    )
     .with_some(
         OTHER_LOCKS,
         (of_others > 0).then_some(of_others as f64),

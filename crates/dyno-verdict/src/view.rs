@@ -199,7 +199,7 @@ impl<'a> View<'a> {
     pub(crate) fn whole(&self, bins: usize) -> String {
         let plural = crate::text::plural(bins as u64);
         match self.usual_s() {
-            usual if (0.5..1.5).contains(&usual) => format!("{bins} whole second{plural}"),
+            usual if bins::is_second(usual) => format!("{bins} whole second{plural}"),
             usual => format!("{bins} interval{plural} of {}", crate::text::seconds(usual)),
         }
     }

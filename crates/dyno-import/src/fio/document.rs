@@ -142,22 +142,23 @@ pub(super) struct Sync {
     pub(super) lat_ns: Latency,
 }
 
+/// Statistics that the log lacks are not finite.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Latency {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub(super) min: f64,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub(super) max: f64,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub(super) mean: f64,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default = "unknown", deserialize_with = "or_unknown")]
     pub(super) stddev: f64,
     #[serde(rename = "N", default, deserialize_with = "or_default")]
     pub(super) count: u64,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "known")]
     pub(super) percentile: BTreeMap<String, f64>,
     /// Count by nanoseconds; `json+` only.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "known")]
     pub(super) bins: BTreeMap<String, u64>,
 }
 
@@ -170,6 +171,25 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
+fn unknown() -> f64 {
+    f64::NAN
+}
+
+fn or_unknown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or_else(unknown))
+}
+
+/// The values that are not null.
+fn known<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let all = Option::<BTreeMap<String, Option<T>>>::deserialize(deserializer)?;
+    let known = |(name, value): (String, Option<T>)| Some((name, value?));
+    Ok(all.into_iter().flatten().filter_map(known).collect())
+}
+
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Disk {
     pub(super) name: String,
@@ -180,7 +200,7 @@ pub(super) struct Disk {
 
 impl Document {
     /// The document with all its jobs in `jobs` and each I/O counted once.
-    fn settled(mut self) -> Self {
+    pub(super) fn settled(mut self) -> Self {
         const SUM: &str = "All clients";
         if self.jobs.is_empty() {
             let all = std::mem::take(&mut self.client_stats);
@@ -370,82 +390,5 @@ impl Latency {
             self.count = if bins > 0 { bins } else { ios };
         }
         self
-    }
-}
-
-/// Where reading ended before the end of a text, and why.
-#[derive(Debug, PartialEq)]
-pub(super) struct Damage {
-    pub(super) line: usize,
-    pub(super) why: String,
-    /// Whether the damage is a value in valid JSON that fio never prints.
-    pub(super) is_value: bool,
-}
-
-/// The documents in a text, and the first damage.
-pub(super) fn read(text: &str) -> (Vec<Document>, Option<Damage>) {
-    let mut documents = Vec::new();
-    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut from = text.len() - rest.len();
-    // Other output of fio may come before and between the documents.
-    while let Some(at) = object(rest) {
-        from += at;
-        rest = &rest[at..];
-        let mut read = serde_json::Deserializer::from_str(rest).into_iter::<Document>();
-        match read.next() {
-            Some(Ok(document)) => documents.push(document.settled()),
-            Some(Err(error)) => {
-                let damage = Damage {
-                    line: text[..from].lines().count() + error.line(),
-                    why: error.to_string(),
-                    is_value: error.is_data(),
-                };
-                return (documents, Some(damage));
-            }
-            None => break,
-        }
-        let end = read.byte_offset();
-        from += end;
-        rest = &rest[end..];
-    }
-    (documents, None)
-}
-
-/// The position of the next line that opens an object.
-fn object(text: &str) -> Option<usize> {
-    if text.starts_with('{') {
-        return Some(0);
-    }
-    text.find("\n{").map(|at| at + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn finds_documents_among_other_lines() {
-        let one = "{\"fio version\": \"fio-3.33\", \"jobs\": []}";
-        let text = format!("fio: warning\n{one}\nJobs: 1\n{one}\n");
-        let (documents, damage) = read(&text);
-        assert_eq!((documents.len(), damage), (2, None));
-        let (documents, damage) = read(&format!("{one}\n{{\"jobs\": [\n{{\"x\""));
-        assert_eq!(documents.len(), 1);
-        let damage = damage.unwrap();
-        assert_eq!((damage.line, damage.is_value), (3, false));
-        let odd = "{\"jobs\": [{\"read\": {\"iops\": \"abc\"}}]}";
-        assert!(read(odd).1.unwrap().is_value);
-        let null =
-            "{\"jobs\": [{\"read\": {\"total_ios\": null, \"clat_ns\": null}, \"sync\": null}]}";
-        assert_eq!(read(null).1, None);
-    }
-
-    proptest! {
-        #[test]
-        fn arbitrary_text_never_panics(text in "[{}\\[\\]:,\"a-z0-9 \n.-]*") {
-            let _ = read(&text);
-            let _ = read(&format!("{{\"jobs\": [{text}]}}"));
-        }
     }
 }

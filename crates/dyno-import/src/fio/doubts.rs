@@ -284,6 +284,8 @@ impl Group<'_> {
     pub(super) fn said(&self) -> Vec<(Option<usize>, String)> {
         let mut said: Vec<(Option<usize>, String)> = Vec::new();
         said.extend(self.unsteady().map(|text| (None, text)));
+        let early = self.ended_early();
+        said.extend(early.map(|text| (None, format!("the end of the log is missing: {text}"))));
         let directions = || self.jobs.iter().flat_map(|job| job.directions());
         let computed: BTreeSet<&str> = directions()
             .flat_map(|(_, own)| own.computed.iter().copied())

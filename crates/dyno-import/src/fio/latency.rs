@@ -37,12 +37,14 @@ pub(super) fn merged(all: &[Latency]) -> Merged {
         None => LatencySummary::default(),
     };
     summary.count = count;
-    summary.min_ms = ms(all.iter().map(|one| one.min).reduce(f64::min));
+    let has_min = all.iter().all(|one| one.min.is_finite());
+    let min_ns = all.iter().map(|one| one.min).reduce(f64::min);
+    summary.min_ms = ms(min_ns.filter(|_| has_min));
     summary.max_ms = ms(all.iter().map(|one| one.max).reduce(f64::max));
     summary.mean_ms = ms((count > 0).then(|| sum_ns / count as f64));
     summary.sum_ms = ms((count > 0).then_some(sum_ns));
     if let [one] = all.as_slice() {
-        // It is not finite if it was left out.
+        // It is not finite if it is unknown or was left out.
         summary.stddev_ms = Some(one.stddev / NS_PER_MS).filter(|ms| ms.is_finite());
         if !one.percentile.is_empty() {
             summary.percentiles = printed(one);
@@ -81,7 +83,10 @@ fn distribution(all: &[&Latency]) -> Latencies {
             latencies.service_ns_sum = latencies.service_ns_sum.saturating_add(sum);
         }
         let ns = |value: f64| value.clamp(0.0, 1e18) as u64;
-        latencies.service_ns_min = latencies.service_ns_min.min(ns(one.min));
+        let lowest = one.bins.keys().filter_map(|ns| ns.parse::<f64>().ok());
+        let lowest = lowest.reduce(f64::min);
+        let min = lowest.filter(|_| one.min.is_nan()).unwrap_or(one.min);
+        latencies.service_ns_min = latencies.service_ns_min.min(ns(min));
         latencies.service_ns_max = latencies.service_ns_max.max(ns(one.max));
     }
     latencies

@@ -118,15 +118,22 @@ impl Direction {
 
     /// Checks that latencies including submission are not shorter than those without.
     fn submission(&self) -> Option<Broken> {
-        let (with, without) = (self.lat_ns.mean, self.clat_ns.mean);
-        let known = with > 0.0 && without > 0.0;
-        (known && with * (1.0 + TOLERANCE) + 1.0 < without).then(|| {
-            let text = format!(
-                "a mean lat of {with} ns, which includes the submission, is below a mean clat of \
-                 {without} ns"
-            );
-            (Leaves::Latencies, text)
-        })
+        let (lat, clat) = (&self.lat_ns, &self.clat_ns);
+        let all = [
+            ("mean", lat.mean, clat.mean, TOLERANCE),
+            ("minimum", lat.min, clat.min, EXACT),
+            ("maximum", lat.max, clat.max, EXACT),
+        ];
+        let mut broken = all.into_iter().filter(|(_, with, without, share)| {
+            let known = *with > 0.0 && *without > 0.0;
+            known && with * (1.0 + share) + 1.0 < *without
+        });
+        let (what, with, without, _) = broken.next()?;
+        let text = format!(
+            "a {what} lat of {with} ns, which includes the submission, is below a {what} clat of \
+             {without} ns"
+        );
+        Some((Leaves::Latencies, text))
     }
 
     /// Checks that each I/O has a latency.
@@ -253,8 +260,8 @@ impl Latency {
     pub(super) fn lacks(&self) -> Option<&'static str> {
         match () {
             () if self.count == 0 => None,
-            () if self.mean == 0.0 && self.max > 0.0 => Some("mean"),
-            () if self.max == 0.0 && self.mean > 0.0 => Some("maximum"),
+            () if self.mean.is_nan() || self.mean == 0.0 && self.max > 0.0 => Some("mean"),
+            () if self.max.is_nan() || self.max == 0.0 && self.mean > 0.0 => Some("maximum"),
             () => None,
         }
     }
@@ -289,7 +296,7 @@ impl Latency {
                 last_bucket: LAST_BIN_NS,
             },
             count: Some(self.count as f64),
-            min: Some(self.min),
+            min: Some(self.min).filter(|ns| ns.is_finite()),
             mean: Some(self.mean),
             max: Some(self.max),
             stddev: Some(self.stddev).filter(|ns| ns.is_finite()),

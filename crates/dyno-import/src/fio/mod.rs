@@ -2,8 +2,10 @@
 
 mod document;
 mod doubts;
+mod ending;
 mod gaps;
 mod hash;
+mod json;
 mod latency;
 mod laws;
 mod rates;
@@ -20,9 +22,10 @@ use serde_json::Value;
 use crate::identity::LogHash;
 use crate::number;
 use crate::runs::{self, About, PERCENTS};
-use crate::{ImportError, Log, Looks, Options, ParsedRun, Warning};
-use document::{Damage, Document, Job, Latency};
+use crate::{ImportError, Log, Looks, Options, ParsedRun};
+use document::{Document, Job, Latency};
 use doubts::Doubt;
+use json::Damage;
 use latency::{Merged, merged};
 use laws::Leaves;
 
@@ -36,11 +39,10 @@ const LATE_MS: u64 = 1500;
 pub(crate) fn read(
     logs: &[Log<'_>],
     options: &Options,
-    warnings: &mut Vec<Warning>,
 ) -> Result<Vec<ParsedRun>, ImportError> {
     let mut found = Vec::new();
     for log in logs {
-        let (documents, damage) = document::read(log.text);
+        let (documents, damage) = json::read(log.text);
         let documents: Vec<Document> = documents
             .into_iter()
             .filter(|document| document.jobs.iter().any(|job| job.ios() > 0))
@@ -48,21 +50,13 @@ pub(crate) fn read(
         if documents.is_empty() {
             return Err(not_fio(log, damage));
         }
-        if let Some(Damage {
-            line,
-            why,
-            is_value,
-        }) = damage
-        {
-            let what = match is_value {
-                true => "fio does not print such a value",
-                false => "the JSON is damaged here",
-            };
-            let text = format!("{what}; the rest is skipped: {why}");
-            warnings.push(Warning::new(log.name, Some(line), text));
+        let mut all = of_one_process(&documents).peekable();
+        while let Some(series) = all.next() {
+            let is_cut = damage.is_some() && all.peek().is_none();
+            found.extend(of_groups(log, series, is_cut, options));
         }
-        for series in of_one_process(&documents) {
-            found.extend(of_groups(log, series, options));
+        if let (Some(damage), Some(last)) = (damage, found.last_mut()) {
+            last.said.insert(0, (Some(damage.line), damage.sentence()));
         }
     }
     Ok(found)
@@ -92,7 +86,7 @@ fn not_fio(log: &Log<'_>, damage: Option<Damage>) -> ImportError {
 }
 
 /// Splits documents by process: consecutive documents of the same jobs come from
-/// `--status-interval`.
+/// `--status-interval`, unless they are the same document twice.
 fn of_one_process(documents: &[Document]) -> impl Iterator<Item = &[Document]> {
     documents.chunk_by(|one, next| {
         let goes_on = |(a, b): (&Job, &Job)| {
@@ -102,7 +96,10 @@ fn of_one_process(documents: &[Document]) -> impl Iterator<Item = &[Document]> {
                 && a.runtime_ms() <= b.runtime_ms()
         };
         let jobs = one.jobs.iter().zip(&next.jobs);
-        one.jobs.len() == next.jobs.len() && jobs.clone().all(goes_on) && in_time(one, next)
+        let has_grown = |(a, b): (&Job, &Job)| a.ios() < b.ios() || a.runtime_ms() < b.runtime_ms();
+        let is_later = one.timestamp_ms != next.timestamp_ms || jobs.clone().any(has_grown);
+        let same_jobs = one.jobs.len() == next.jobs.len() && jobs.clone().all(goes_on);
+        same_jobs && is_later && in_time(one, next)
     })
 }
 
@@ -124,7 +121,12 @@ fn in_time(one: &Document, next: &Document) -> bool {
     later.abs_diff(ran(next).saturating_sub(ran(one))) <= LATE_MS
 }
 
-fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<ParsedRun> {
+fn of_groups(
+    log: &Log<'_>,
+    documents: &[Document],
+    is_cut: bool,
+    options: &Options,
+) -> Vec<ParsedRun> {
     let Some(last) = documents.last() else {
         return Vec::new();
     };
@@ -139,6 +141,7 @@ fn of_groups(log: &Log<'_>, documents: &[Document], options: &Options) -> Vec<Pa
         last,
         documents,
         alone,
+        is_cut,
     });
     groups.map(|group| group.parsed_run(log, options)).collect()
 }
@@ -152,6 +155,8 @@ struct Group<'a> {
     documents: &'a [Document],
     /// Whether it is the only group.
     alone: bool,
+    /// Whether a damaged document follows the last one.
+    is_cut: bool,
 }
 
 impl Group<'_> {
@@ -174,6 +179,7 @@ impl Group<'_> {
             last: self.last,
             documents: self.documents,
             alone: self.alone,
+            is_cut: self.is_cut,
         }
     }
 
@@ -191,6 +197,7 @@ impl Group<'_> {
         let contradictions: Vec<String> = contradictions.map(|own| own.text.clone()).collect();
         run.facts.extend(runs::contradictions(&contradictions));
         run.facts.extend(runs::unsteady(self.unsteady()));
+        run.facts.extend(self.lacks_end().map(|what| runs::cut_off(&what)));
         let started = self.started();
         let counted = doubts.iter().all(|doubt| doubt.leaves != Leaves::Rates);
         if counted {
@@ -325,12 +332,7 @@ impl Group<'_> {
         let (mut before_ms, mut before_ios) = (0, 0);
         let several = self.documents.len() > 1;
         for document in self.documents.iter().filter(|_| several) {
-            let jobs = document.jobs.iter().filter(|job| job.groupid == self.id);
-            let (mut ms, mut ios) = (0, 0_u64);
-            for job in jobs {
-                ms = ms.max(job.runtime_ms());
-                ios = ios.saturating_add(job.ios());
-            }
+            let (ms, ios) = self.done(document);
             if ms <= before_ms {
                 continue;
             }

@@ -286,10 +286,53 @@ fn result(rest: &str) -> Option<(u64, u64, String)> {
     Some((orders, first, database.trim().to_owned()))
 }
 
-/// Converts the JSON output of `jobs` to such lines: a list of virtual users and their messages,
-/// one after the other. `None` if it is not such a list.
+/// Converts the JSON output of `jobs` to such lines; `None` if the text is something else. Other
+/// lines, such as a title, may come before a list.
 pub(super) fn of_jobs(text: &str) -> Option<String> {
-    let list: Vec<String> = serde_json::from_str(text.trim()).ok()?;
+    let (mut rest, mut lines, mut others) = (text, String::new(), String::new());
+    while let Some(at) = list(rest) {
+        let mut read = serde_json::Deserializer::from_str(&rest[at..]).into_iter::<Vec<String>>();
+        let list = read.next()?.ok()?;
+        lines += &of_messages(&list).or_else(|| of_result(&list))?;
+        others += &rest[..at];
+        rest = &rest[at + read.byte_offset()..];
+    }
+    others += rest;
+    // A log may also have such lists.
+    let is_log = others.contains("TEST RESULT");
+    (!lines.is_empty() && !is_log).then_some(lines)
+}
+
+/// The position of the next list that begins a line.
+fn list(text: &str) -> Option<usize> {
+    let mut from = 0;
+    for line in text.split_inclusive('\n') {
+        let own = line.trim_start();
+        if own.starts_with('[') {
+            return Some(from + line.len() - own.len());
+        }
+        from += line.len();
+    }
+    None
+}
+
+/// The list of `jobs ID result`: the job, a time, the virtual users and the result.
+fn of_result(list: &[String]) -> Option<String> {
+    let [job, time, lines @ ..] = list else {
+        return None;
+    };
+    let has_result = lines.iter().any(|line| line.starts_with("TEST RESULT : "));
+    civil::moment(time).filter(|_| has_result)?;
+    let head = [
+        format!("Hammerdb Log @ {time}"),
+        format!("Benchmark Run jobid={job}"),
+    ];
+    let lines = head.iter().chain(lines);
+    Some(lines.map(|line| line.replace('\n', " ") + "\n").collect())
+}
+
+/// The list of `jobs ID`: virtual users and their messages, one after the other.
+fn of_messages(list: &[String]) -> Option<String> {
     let pairs = list.chunks_exact(2);
     let fits =
         |pair: &[String]| !pair[0].is_empty() && pair[0].bytes().all(|byte| byte.is_ascii_digit());
@@ -325,7 +368,20 @@ mod tests {
         let lines = of_jobs("[\"1\", \"RUNNING\", \"0\", \"ALL VIRTUAL USERS COMPLETE\"]\n");
         let expected = "Vuser 1:RUNNING\nALL VIRTUAL USERS COMPLETE\n";
         assert_eq!(lines.as_deref(), Some(expected));
+        let result = "HAMMERDB RESULT\n[\n  \"65AF\", \"2026-11-25 16:59:58\",\n\
+                      \"4 Active Virtual Users configured\",\n\
+                      \"TEST RESULT : System achieved 7001 NOPM from 16102 MariaDB TPM\"\n]\n";
+        let expected = "Hammerdb Log @ 2026-11-25 16:59:58\nBenchmark Run jobid=65AF\n\
+                        4 Active Virtual Users configured\n\
+                        TEST RESULT : System achieved 7001 NOPM from 16102 MariaDB TPM\n";
+        assert_eq!(of_jobs(result).as_deref(), Some(expected));
+        let twice = format!("{result}{}", result.replace("65AF", "65B0"));
+        let both = format!("{expected}{}", expected.replace("65AF", "65B0"));
+        assert_eq!(of_jobs(&twice), Some(both));
         for other in [
+            "[\"65AF\", \"2026-11-25 16:59:58\", \"4 Active Virtual Users configured\", \"x\"]",
+            "Vuser 1:TEST RESULT : System achieved 7 NOPM from 16 MySQL TPM\n[\"1\", \"RUNNING\"]",
+            "[1s] x\n[\"1\", \"RUNNING\"]",
             "[]",
             "[\"1\"]",
             "[\"x\", \"RUNNING\"]",

@@ -291,3 +291,35 @@ fn figures_that_contradict_others_are_left_out() {
     assert_eq!(values(&odd, "host.cpu.user"), [1.0]);
     assert!(odd.warnings[0].text.contains("these shares are left out"));
 }
+
+#[test]
+fn a_device_whose_row_is_damaged_or_cut_off_is_unknown_not_idle() {
+    let report = |rows: &str| format!("Device  w/s  wkB/s\n{rows}\n");
+    for (row, count) in [
+        ("sdr 5.0\n", 2),
+        ("sdr 5.0 x\n", 2),
+        ("sdr 5.0 50.0 7.0\n", 2),
+        ("", 3),
+    ] {
+        let whole = report("sdq 1.0 10.0\nsdr 5.0 50.0\n");
+        let text = format!("{whole}{}{whole}", report(&format!("sdq 2.0 20.0\n{row}")));
+        let log = parse(&text);
+        assert_eq!(values(&log, "host.disk[sdq].writes").len(), 3, "{row}");
+        assert_eq!(values(&log, "host.disk[sdr].writes").len(), count, "{row}");
+    }
+    let device = |name: &str| format!(r#"{{"disk_device": "{name}", "w/s": 1.0, "wkB/s": 10.0}}"#);
+    let report = format!(r#"{{"disk": [{}, {}]}}"#, device("sdq"), device("sdr"));
+    let json = format!(r#"{{"sysstat": {{"hosts": [{{"statistics": [{report}, {report}]}}]}}}}"#);
+    let cut = |end: &str| parse(&json[..json.rfind(end).unwrap()]);
+    assert_eq!(values(&cut("\"sdr\""), "host.disk[sdq].writes"), [1.0, 1.0]);
+    assert_eq!(values(&cut("\"sdr\""), "host.disk[sdr].writes"), [1.0]);
+    let idle = json.replacen(&format!(", {}", device("sdr")), "", 2);
+    let idle = idle.replacen(
+        &device("sdq"),
+        &format!("{}, {}", device("sdq"), device("sdr")),
+        1,
+    );
+    for text in [&idle[..], &idle[..idle.len() - 4]] {
+        assert_eq!(values(&parse(text), "host.disk[sdr].writes"), [1.0, 0.0]);
+    }
+}

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::text;
+
 /// A converted log.
 pub(crate) struct Written {
     pub(crate) text: String,
@@ -46,13 +48,23 @@ const NAMES: [(&str, &str); 10] = [
 
 /// The log as text; `None` if it is not sysstat's JSON.
 pub(crate) fn text(log: &str) -> Option<Written> {
+    if !log.contains("\"sysstat\"") {
+        return None;
+    }
+    let log = text::unstamped_json(log);
     let log = log.trim_start_matches('\u{feff}').trim();
-    if !log.starts_with('{') || !log.contains("\"sysstat\"") {
+    if !log.starts_with('{') {
         return None;
     }
     let whole = serde_json::from_str::<Value>(log).ok();
     let is_cut = whole.is_none();
-    let json = whole.or_else(|| serde_json::from_str(&closed(log)?).ok())?;
+    let (json, in_list) = match whole {
+        Some(json) => (json, false),
+        None => {
+            let (text, in_list) = closed(log)?;
+            (serde_json::from_str(&text).ok()?, in_list)
+        }
+    };
     let mut written = Written {
         text: String::new(),
         utc: false,
@@ -61,15 +73,23 @@ pub(crate) fn text(log: &str) -> Option<Written> {
     for host in json.pointer("/sysstat/hosts")?.as_array()? {
         written.host(host);
     }
+    // Without a blank line, the last table may lack rows.
+    if !in_list {
+        written.text.push('\n');
+    }
     Some(written)
 }
 
-/// A cut JSON up to the last complete object, with all open brackets closed.
-fn closed(log: &str) -> Option<String> {
-    let log = &log[..=log.rfind('}')?];
+/// A cut JSON up to the last complete object or list, with all open brackets closed; and whether it
+/// ends within a list of a report.
+fn closed(log: &str) -> Option<(String, bool)> {
+    /// The brackets around the contents of a report: of the JSON, sysstat, the hosts, a host, and
+    /// its reports.
+    const AROUND_REPORTS: usize = 5;
     let mut open = Vec::new();
+    let mut whole = None;
     let (mut quoted, mut escaped) = (false, false);
-    for c in log.chars() {
+    for (at, c) in log.char_indices() {
         match c {
             _ if escaped => escaped = false,
             '\\' if quoted => escaped = true,
@@ -79,11 +99,15 @@ fn closed(log: &str) -> Option<String> {
             '[' => open.push(']'),
             '}' | ']' => {
                 open.pop();
+                whole = Some((at, open.clone()));
             }
             _ => {}
         }
     }
-    Some(log.chars().chain(open.into_iter().rev()).collect())
+    let (at, open) = whole?;
+    let in_list = open.len() > AROUND_REPORTS && open.ends_with(&[']']);
+    let text = log[..=at].chars().chain(open.into_iter().rev()).collect();
+    Some((text, in_list))
 }
 
 impl Written {
@@ -145,11 +169,16 @@ impl Written {
                     .chain(figures().map(|(_, value)| word(value))),
             );
         }
-        self.text.push('\n');
     }
 
-    /// Writes the tables of mpstat or sar of one time.
+    /// Writes the tables of mpstat or sar of one time. A list in which the log ends comes last.
     fn tables(&mut self, report: &Value, clock: &str) {
+        for (place, before, behind) in TABLES {
+            if let Some(own) = report.pointer(place).and_then(Value::as_object) {
+                self.heading(clock, own, ("", before, behind));
+                self.row(clock, own);
+            }
+        }
         for (place, name, before, behind) in LISTS {
             let rows = report.pointer(place).and_then(Value::as_array);
             let rows = rows.into_iter().flatten().filter_map(Value::as_object);
@@ -157,12 +186,6 @@ impl Written {
                 if index == 0 {
                     self.heading(clock, own, (name, before, behind));
                 }
-                self.row(clock, own);
-            }
-        }
-        for (place, before, behind) in TABLES {
-            if let Some(own) = report.pointer(place).and_then(Value::as_object) {
-                self.heading(clock, own, ("", before, behind));
                 self.row(clock, own);
             }
         }

@@ -70,10 +70,12 @@ struct Reader<'a> {
     moments: Vec<Moment>,
     /// Whether the times are UTC.
     utc: bool,
-    /// The samples with rows of devices, and whether the last row is one. After it others may be
-    /// missing.
+    /// The samples with rows of devices.
     devices: BTreeSet<usize>,
-    ends_in_devices: bool,
+    /// The time of the previous row if it is a device's: another one may follow.
+    open: Option<u64>,
+    /// The times whose tables of devices lack a row, which is damaged or cut off.
+    partial: BTreeSet<u64>,
     places: BTreeMap<u64, usize>,
     /// For each table by its columns: the time of day of its last row, and the number of days
     /// passed. `sar` prints one after the other, or all of them in turn.
@@ -87,7 +89,10 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn take(&mut self, line: &Line) {
         let bare = line.text.trim();
-        self.ends_in_devices = false;
+        let open = self.open.take();
+        if line.cut {
+            self.partial.extend(open);
+        }
         if bare.starts_with("Linux ") {
             self.machine = Machine::read(bare, "the first line of mpstat or sar");
             self.clocks.clear();
@@ -99,8 +104,9 @@ impl Reader<'_> {
         let clock = clock.and_then(|(time_s, taken)| Some((time_s, words.get(taken..)?)));
         let Some((time_s, words)) = clock else {
             // `Average:` and other rows without a time are not samples.
-            if words.is_empty() {
-                self.of = Of::Nothing;
+            match words.is_empty() {
+                true => self.of = Of::Nothing,
+                false => self.partial.extend(open),
             }
             return;
         };
@@ -146,7 +152,7 @@ impl Reader<'_> {
         let seconds = self.seconds(time_s);
         if words.len() != self.columns.len() {
             let width = self.columns.len();
-            self.warn(line, text::other_width(words.len(), "word", width));
+            self.skip_row(seconds, line, text::other_width(words.len(), "word", width));
             return;
         }
         let own = |place: &usize| Some(*place) != self.name;
@@ -160,7 +166,7 @@ impl Reader<'_> {
             }
         });
         let Some(figures) = figures.collect::<Option<Vec<f64>>>() else {
-            self.warn(line, "not a row of figures; it is skipped".to_owned());
+            self.skip_row(seconds, line, "not a row of figures; it is skipped".to_owned());
             return;
         };
         let names = places.iter().map(|place| self.columns[*place].clone());
@@ -180,7 +186,7 @@ impl Reader<'_> {
         let sample = self.sample(seconds);
         if self.of == Of::Devices {
             self.devices.insert(sample);
-            self.ends_in_devices = true;
+            self.open = Some(seconds.to_bits());
             let printed = places.iter();
             let printed = printed.map(|place| (self.columns[*place].as_str(), words[*place]));
             self.laws.add(&DeviceRow {
@@ -235,6 +241,13 @@ impl Reader<'_> {
         }
     }
 
+    fn skip_row(&mut self, seconds: f64, line: usize, text: String) {
+        if self.of == Of::Devices {
+            self.partial.insert(seconds.to_bits());
+        }
+        self.warn(line, text);
+    }
+
     fn warn(&mut self, line: usize, text: String) {
         self.warnings
             .push(Warning::new(self.file, Some(line), text));
@@ -244,8 +257,9 @@ impl Reader<'_> {
         if let Some((line, text)) = self.shares.warning() {
             self.warn(line, text);
         }
-        if self.ends_in_devices {
-            self.devices.pop_last();
+        self.partial.extend(self.open);
+        for sample in self.partial.iter().filter_map(|at| self.places.get(at)) {
+            self.devices.remove(sample);
         }
         let series = Of::Devices.meanings().iter().map(|own| own.series);
         let whole: Whole = series.map(|name| (name, self.devices.clone())).collect();

@@ -283,3 +283,88 @@ fn figures_that_contradict_others_are_left_out() {
     let odd = include_str!("../../fixtures/mpstat.txt").replace(" 30.48", " 80.48");
     assert_eq!(values(&parse(&odd), "host.cpu.user").len(), 1);
 }
+
+#[test]
+fn a_device_whose_row_is_damaged_or_cut_off_is_unknown_not_idle() {
+    let heading = |second: u32| format!("16:59:5{second}  DEV  tps  rkB/s  wkB/s\n");
+    let row = |second: u32, name: &str| format!("16:59:5{second}  {name}  3.00  16.00  32.00\n");
+    let first = format!("{}{}{}\n", heading(6), row(7, "sda"), row(7, "sdb"));
+    let after = |tail: &str| {
+        let text = format!("{first}{}{}{tail}", heading(7), row(8, "sda"));
+        let log = parse(&text);
+        assert_eq!(values(&log, "host.disk[sda].read_bytes").len(), 2, "{tail}");
+        values(&log, "host.disk[sdb].read_bytes")
+    };
+    let cpus = "\n16:59:58  CPU  %user  %idle\n16:59:59  all  5.00  95.00\n";
+    for tail in [
+        "",
+        "16:5",
+        "16:59:58  sdb  3.00  16.0",
+        "16:59:58  sdb  3.00  16.00  32.0",
+    ] {
+        assert_eq!(after(tail), [16_384.0], "{tail}");
+    }
+    for row in [
+        "16:59:58  sdb  3.00",
+        "16:59:58  sdb  3.00  x  32.00",
+        "sdb  3.00",
+    ] {
+        assert_eq!(after(&format!("{row}\n{cpus}")), [16_384.0], "{row}");
+    }
+    for whole in [cpus, "\n"] {
+        assert_eq!(after(whole), [16_384.0, 0.0], "{whole}");
+    }
+}
+
+#[test]
+fn a_list_of_devices_that_the_end_of_a_json_cuts_is_partial() {
+    let report = |second: u32| {
+        format!(
+            r#"{{"timestamp": {{"date": "2026-11-25", "time": "16:59:5{second}", "utc": 1}},
+            "memory": {{"memfree": 1024, "buffers": 4}},
+            "disk": [{{"disk-device": "sda", "tps": 7.0, "rkB": 8.0}},
+                     {{"disk-device": "sdb", "tps": 7.0, "rkB": 8.0}}],
+            "network": {{"net-dev": [{{"iface": "eth7", "rxkB": 4.0}},
+                                     {{"iface": "eth8", "rxkB": 4.0}}]}}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"sysstat": {{"hosts": [{{"release": "6.6", "machine": "x", "file-date": "2026-11-25",
+        "statistics": [{}, {}]}}]}}}}"#,
+        report(7),
+        report(8)
+    );
+    for (before, sdb, eth7) in [
+        ("\"sdb\"", 1, 1),
+        ("\"rkB\": 8.0}],", 1, 1),
+        ("\"network\"", 2, 1),
+        ("\"eth8\"", 2, 2),
+    ] {
+        let log = parse(&text[..text.rfind(before).unwrap()]);
+        for (name, count) in [
+            ("host.memory.free", 2),
+            ("host.disk[sda].read_bytes", 2),
+            ("host.disk[sdb].read_bytes", sdb),
+            ("host.network[eth7].rx_bytes", eth7),
+        ] {
+            assert_eq!(values(&log, name).len(), count, "{before}: {name}");
+        }
+    }
+    // A device that a whole list lacks was idle.
+    let start = text.rfind("{\"disk-device\": \"sda\"").unwrap();
+    let end = text.rfind("{\"disk-device\": \"sdb\"").unwrap();
+    let idle = format!("{}{}", &text[..start], &text[end..]);
+    for text in [&idle[..], &idle[..idle.rfind("\"eth8\"").unwrap()]] {
+        let log = parse(text);
+        assert_eq!(values(&log, "host.disk[sda].read_bytes"), [8192.0, 0.0]);
+    }
+    let stamped: String = text
+        .lines()
+        .map(|line| format!("2026-11-25 17:00:00 {line}\n"))
+        .collect();
+    let stamped = stamped.replacen("{\"sysstat\"", "{\n2026-11-25 17:00:00 \"sysstat\"", 1);
+    assert_eq!(
+        values(&parse(&stamped), "host.disk[sdb].read_bytes").len(),
+        2
+    );
+}

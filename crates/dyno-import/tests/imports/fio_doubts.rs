@@ -77,6 +77,8 @@ fn latencies_that_cannot_be_true_are_left_out() {
         ("/read/clat_ns/N", 15e3, "15000 latencies of 20000 I/Os"),
         ("/read/clat_ns/max", 6e5, "is above the maximum"),
         ("/read/lat_ns/mean", 1e5, "is below a mean clat"),
+        ("/read/lat_ns/min", 4e4, "is below a minimum clat"),
+        ("/read/lat_ns/max", 8e6, "is below a maximum clat"),
     ] {
         let imported = changed(|job| {
             let own = job.pointer_mut(path).unwrap();
@@ -248,4 +250,82 @@ fn jobs_with_other_options_are_named_as_such() {
     assert_eq!(same, "An event is one I/O of fio: randread, 4k.");
     let differ = about(json!({"rw": "randread"}), json!({"rw": "randwrite"}));
     assert_eq!(differ, "An event is one I/O of fio, from different jobs.");
+}
+
+/// A document of `--status-interval` after this many seconds.
+fn status(seconds: u64, options: &Value) -> Value {
+    let ios = 1000 * seconds;
+    let mut read = direction(ios);
+    read["runtime"] = (seconds * 1000).into();
+    (read["iops"], read["bw"]) = (1000.0.into(), 4000.into());
+    read["bw_bytes"] = 4_096_000.into();
+    json!({
+        "fio version": "fio-3.39", "timestamp_ms": 1_795_600_000_000 + seconds * 1000,
+        "global options": options, "jobs": [{"jobname": "bank", "read": read}]
+    })
+}
+
+#[test]
+fn a_log_without_its_last_document_is_incomplete() {
+    let timed = json!({"time_based": "", "runtime": "4s"});
+    let log = |seconds: &[u64], options: &Value| -> String {
+        let all = seconds
+            .iter()
+            .map(|own| format!("{:#}\n", status(*own, options)));
+        all.collect()
+    };
+    let lacks = |text: &str| {
+        let imported = read(Tool::Fio, text);
+        let run = only(&imported);
+        let what = run.fact("import.cut_off").map(str::to_owned);
+        let warnings = &run.summary.as_ref().unwrap().warnings;
+        assert_eq!(warnings.is_empty(), what.is_none(), "{warnings:?}");
+        what
+    };
+    let whole = log(&[1, 2, 3, 4], &timed);
+    assert_eq!(lacks(&whole), None);
+    let killed = log(&[1, 2], &timed);
+    let expected = "bank should run for 4 s, but its last document covers 2 s";
+    assert_eq!(lacks(&killed).as_deref(), Some(expected));
+    // It ended on another condition.
+    let counted = json!({"time_based": "", "runtime": "4", "number_ios": "2000"});
+    assert_eq!(lacks(&log(&[1, 2], &counted)), None);
+    assert_eq!(lacks(&log(&[1, 2], &json!({"runtime": "4"}))), None);
+    for options in [&timed, &json!({"rw": "read"})] {
+        let text = log(&[1, 2, 3, 4], options);
+        let cut = &text[..text.rfind("clat_ns").unwrap()];
+        let expected = "it ends within a document of fio";
+        assert_eq!(lacks(cut).as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn a_document_that_occurs_twice_is_one_run_without_intervals() {
+    let text = status(4, &json!({"rw": "read"})).to_string();
+    let imported = read(Tool::Fio, &format!("{text}\n{text}\n"));
+    assert!(only(&imported).intervals.is_empty());
+    assert_has(&imported.warnings[0].text, "the same run twice");
+}
+
+#[test]
+fn statistics_that_the_log_lacks_are_unknown() {
+    let read_of = |path: &str, value: Value| {
+        let imported = changed(|job| *job.pointer_mut(path).unwrap() = value.clone());
+        assert_eq!(contradictions(&imported), "", "{path}");
+        operation(only(&imported), "read").unwrap().service.clone()
+    };
+    let own = read_of("/read/clat_ns/min", Value::Null);
+    assert_eq!((own.min_ms, own.max_ms), (None, Some(9.0)));
+    assert_eq!(read_of("/read/clat_ns/stddev", Value::Null).stddev_ms, None);
+    for name in ["mean", "max"] {
+        assert_eq!(
+            read_of(&format!("/read/clat_ns/{name}"), Value::Null).count,
+            0
+        );
+    }
+    let own = read_of("/read/clat_ns/percentile/95.000000", Value::Null);
+    let known = own.percentiles.iter().map(|own| own.value_ms.is_some());
+    assert_eq!(known.collect::<Vec<_>>(), [true, false, true, false]);
+    let text = document(&[job(json!({}))]).replace("\"iops_max\":20", "\"iops_max\":-nan");
+    assert_eq!(counts(only(&read(Tool::Fio, &text))), [20_000, 30_000, 400]);
 }

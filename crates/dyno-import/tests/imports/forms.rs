@@ -327,6 +327,28 @@ fn hammerdb(lines: &[(u32, &str)]) -> String {
 }
 
 #[test]
+fn results_of_hammerdb_jobs_as_json() {
+    let result = |job: &str, orders: u64| {
+        let result = format!("System achieved {orders} NOPM from 16102 MariaDB TPM");
+        format!(
+            "HAMMERDB RESULT\n[\n  \"{job}\",\n  \"2026-11-25 16:59:58\",\n  \
+             \"6 Active Virtual Users configured\",\n  \"TEST RESULT : {result}\"\n]\n"
+        )
+    };
+    let text = format!("{}{}", result("65AF", 7001), result("65B0", 7002));
+    let imported = read(Tool::Hammerdb, &text);
+    let orders = imported
+        .runs
+        .iter()
+        .map(|run| summary(run).figures[0].value);
+    assert_eq!(orders.collect::<Vec<_>>(), [7001.0, 7002.0]);
+    for run in &imported.runs {
+        assert_eq!(summary(run).drive.as_ref().unwrap().sessions, 6);
+        assert!(run.not_observed.iter().any(|gap| gap.what == "measured_s"));
+    }
+}
+
+#[test]
 fn virtual_users_that_failed_count_once() {
     let error = "Error in Virtual User 2: canceling statement due to conflict";
     let twice = [

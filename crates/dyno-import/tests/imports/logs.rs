@@ -134,6 +134,18 @@ fn aligns_host_logs_with_a_run_by_their_times() {
 }
 
 #[test]
+fn a_run_keeps_the_warnings_about_its_host_logs() {
+    let iostat = text!("stamped-iostat.out");
+    let cut = Log::new("cut.out", &iostat[..iostat.len() - 20]);
+    let log = fixture!("stamped.out");
+    let imported = sysbench(&[log], None, Some(cut), &Options::default()).unwrap();
+    let kept = &imported.runs[0].summary.as_ref().unwrap().warnings;
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_has(&kept[0], "cut.out:");
+    assert_has(&kept[0], "the log ends within a row");
+}
+
+#[test]
 fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
     let text = fixture!("ladder.out").text;
     let second = text.find("== threads 2").unwrap();

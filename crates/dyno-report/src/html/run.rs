@@ -62,7 +62,7 @@ impl<'a> View<'a> {
             costs,
             extent_s: extent(run),
             bin_s: dyno_stats::median(&lengths).unwrap_or(1.0),
-            median_per_s: dyno_stats::median(&seconds),
+            median_per_s: dyno_stats::median(&bins::seconds(&bins)),
             stalls: stalls::of_run(run),
             seconds,
             rates,

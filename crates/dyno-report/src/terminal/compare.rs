@@ -362,12 +362,15 @@ fn described(side: &Side) -> String {
         .collect();
     let plural = if runs.len() == 1 { "run" } else { "runs" };
     let mut parts = vec![format!("{plural} {}", runs.join(", "))];
-    if let (Some(mean), Some(median)) = (side.mean_per_s, side.median_per_s) {
-        parts.push(format!(
-            "mean {} /s, median second {} /s",
-            digits(mean),
-            digits(median)
-        ));
+    let rates = [
+        ("mean", side.mean_per_s),
+        ("median second", side.median_per_s),
+    ];
+    let rates = rates.into_iter();
+    let rates = rates.filter_map(|(name, rate)| Some(format!("{name} {} /s", digits(rate?))));
+    let rates: Vec<String> = rates.collect();
+    if !rates.is_empty() {
+        parts.push(rates.join(", "));
     }
     if let (Some(stalls), Some(stalled_s)) = (side.stalls, side.stalled_s) {
         let each = if stalls == 1 { "stall" } else { "stalls" };

@@ -10,6 +10,7 @@ use dyno_core::record::{
 };
 use dyno_core::states::SessionStates;
 use dyno_core::summary::{IntervalSummary, Percentile, PrintedRates, Recorded, RunSummary};
+use dyno_core::unknown;
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Deserializer as _;
@@ -131,13 +132,9 @@ impl Results {
         let mut statement = self
             .connection
             .prepare_cached("SELECT state, head, summary FROM run WHERE id = ?1")?;
-        let (state, head, summary): (RunState, RunHead, Option<RunSummary>) =
-            statement.query_row([id], |row| {
-                Ok((
-                    of_word(row.get(0)?, 0)?,
-                    json(row, 1)?,
-                    optional_json(row, 2)?,
-                ))
+        let (state, head, summary): (RunState, RunHead, Option<RunSummary>) = statement
+            .query_row([id], |row| {
+                Ok((of_word(row.get(0)?, 0)?, json(row, 1)?, summary(row, 2)?))
             })?;
         let mut run = RunRecord {
             id,
@@ -476,6 +473,17 @@ pub(super) fn optional_json<T: DeserializeOwned>(
         rusqlite::types::ValueRef::Null => Ok(None),
         _ => json(row, index).map(Some),
     }
+}
+
+/// A summary. Figures that an imported log lacks are null.
+fn summary(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<RunSummary>> {
+    if let Ok(summary) = optional_json(row, index) {
+        return Ok(summary);
+    }
+    let mut value: serde_json::Value = json(row, index)?;
+    unknown::restore(&mut value);
+    let summary = serde_json::from_value(value);
+    summary.map_err(|error| failure(index, Type::Text, error))
 }
 
 pub(super) fn failure(

@@ -8,7 +8,7 @@ use dyno_core::unknown::{self, Of};
 use rusqlite::{Connection, params};
 
 use super::draft::Draft;
-use super::rows::{json, whole, word, write_target, write_total};
+use super::rows::{as_sqlite, json, whole, word, write_target, write_total};
 use crate::codec::SpanRow;
 
 /// The final results of a run.
@@ -130,6 +130,8 @@ pub(super) fn write_summary(
     let unknown = unknown::counters(&summary.not_observed, Of::Run);
     let known = |name: &str| !unknown.contains(&name);
     let errors = known("errors_seen").then(|| summary.errors_seen());
+    let mut value = serde_json::to_value(stripped(summary)).map_err(as_sqlite)?;
+    unknown::forget_reversibly(&mut value, &summary.not_observed);
     connection.execute(
         "UPDATE run SET summary = ?2, started_unix_s = ?3, events = ?4, events_per_s = ?5,
              queries_per_s = ?6, errors = ?7, sessions = ?8,
@@ -140,10 +142,10 @@ pub(super) fn write_summary(
          WHERE id = ?1",
         params![
             run_id,
-            json(&stripped(summary))?,
+            json(&value)?,
             summary.started_unix_s,
-            whole(summary.totals.events),
-            summary.rates.events_per_s,
+            value["totals"]["events"].as_u64().map(whole),
+            value["rates"]["events_per_s"].as_f64(),
             summary.rates.queries_per_s,
             errors.map(whole),
             summary.drive.as_ref().map(|drive| drive.sessions),

@@ -389,6 +389,6 @@ pub(crate) fn json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(as_sqlite)
 }
 
-fn as_sqlite(error: serde_json::Error) -> rusqlite::Error {
+pub(super) fn as_sqlite(error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }

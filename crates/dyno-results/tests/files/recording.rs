@@ -321,3 +321,68 @@ fn columns_of_an_imported_run_match_its_json() {
         assert_eq!(columns(id), expected, "{name}, judged");
     }
 }
+
+#[test]
+fn figures_that_a_log_lacks_are_null_and_come_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dyno.db");
+    let mut results = Results::open(&path).unwrap();
+    let mut run = RunRecord::new(head("lacking"));
+    run.state = RunState::Imported;
+    let unknown = [
+        "measured_s",
+        "counters.rows",
+        "counters.retries",
+        "counters.kinds",
+    ];
+    run.not_observed = unknown
+        .map(|what| values::gap(what, "the log lacks it"))
+        .to_vec();
+    let mut own = summary();
+    own.not_observed.clone_from(&run.not_observed);
+    (own.measured_s, own.elapsed_s, own.totals) = (60.0, 60.0, Default::default());
+    (own.totals.events, own.totals.other) = (46_344, 4000);
+    run.summary = Some(own.clone());
+    let id = results.import(&run).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let column = |what: &str| -> rusqlite::types::Value {
+        let sql = format!("SELECT {what} FROM run WHERE id = {id}");
+        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    for what in [
+        "events",
+        "summary ->> '$.measured_s'",
+        "summary ->> '$.elapsed_s'",
+    ] {
+        assert_eq!(column(what), rusqlite::types::Value::Null, "{what}");
+    }
+    for counter in [
+        "events",
+        "rows",
+        "bytes_in",
+        "connects_failed",
+        "retries",
+        "reads",
+        "other",
+    ] {
+        let what = format!("summary ->> '$.totals.{counter}'");
+        assert_eq!(column(&what), rusqlite::types::Value::Null, "{counter}");
+    }
+    assert_eq!(column("summary ->> '$.totals.errors'"), 0.into());
+    let read = results
+        .load(id, &Scope::summary())
+        .unwrap()
+        .summary
+        .unwrap();
+    assert_eq!((read.measured_s, read.elapsed_s), (60.0, 60.0));
+    assert_eq!(read.totals, own.totals);
+    // Earlier versions stored zeros.
+    own.not_observed.clear();
+    results.set_summary(id, &own).unwrap();
+    let read = results
+        .load(id, &Scope::summary())
+        .unwrap()
+        .summary
+        .unwrap();
+    assert_eq!(read.totals, own.totals);
+}

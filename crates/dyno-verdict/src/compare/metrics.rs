@@ -4,6 +4,7 @@ mod figures;
 mod host;
 mod latencies;
 
+use dyno_analysis::bins;
 use dyno_core::interval::Counters;
 use dyno_core::record::{Cost, RunRecord};
 use dyno_core::unknown::{self, Of};
@@ -46,7 +47,9 @@ pub(super) fn metrics(
     }
     rows.extend(latencies::rows(base, new));
     rows.extend(latencies::of_open_loops(base, new));
-    if known("errors") {
+    let mut all = base.iter().chain(new);
+    let has_attempts = all.all(|view| unknown::has_length(&view.run.not_observed));
+    if known("errors") && has_attempts {
         rows.push(errors_row(base, new));
     }
     rows.extend(figures::rows(base, new));
@@ -172,28 +175,38 @@ fn rate_row(name: &str, base: &[View], new: &[View], of: Counted) -> Row {
     }
 }
 
+/// Events per second of each second of these runs; empty if a run has only longer intervals.
+pub(super) fn seconds(views: &[View]) -> Vec<f64> {
+    let longer = |view: &View| !view.bins.is_empty() && bins::seconds(&view.bins).is_empty();
+    let views = views.iter().filter(|_| !views.iter().any(longer));
+    views.flat_map(|view| bins::seconds(&view.bins)).collect()
+}
+
 /// The median second next to the mean: it is not affected by stalls.
 fn median_row(base: &[View], new: &[View]) -> Row {
     let estimate = |views: &[View]| {
-        let rates: Vec<f64> = views.iter().flat_map(View::rates).collect();
+        let rates = seconds(views);
         let value = dyno_stats::median(&rates)?;
+        let own = |view: &View| dyno_stats::median(&seconds(std::slice::from_ref(view)));
         Some(Estimate {
             value,
-            runs: views
-                .iter()
-                .filter_map(|view| dyno_stats::median(&view.rates()))
-                .collect(),
+            runs: views.iter().filter_map(own).collect(),
             within: Within::Median(rates),
         })
+    };
+    let (base, new) = (estimate(base), estimate(new));
+    let remark = match base.is_some() && new.is_some() {
+        true => "the median does not see stalls",
+        false => "needs intervals of one second",
     };
     Row {
         name: "events, median second".to_owned(),
         kind: MetricKind::MedianSecond,
         unit: "per second".to_owned(),
         better: Better::Higher,
-        base: estimate(base),
-        new: estimate(new),
-        remark: "the median does not see stalls".to_owned(),
+        base,
+        new,
+        remark: remark.to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tests of the consistency checks on figures of imported logs.
 
-use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
-use dyno_core::unknown::TOTALS_UNKNOWN;
+use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
+use dyno_core::unknown::{LENGTH_UNKNOWN, TOTALS_UNKNOWN};
 use dyno_samples::{self as samples, assert_has, fact, values};
 
 use crate::tests::check;
@@ -71,4 +71,29 @@ fn a_log_without_totals_does_not_say_that_nothing_was_done() {
     let finding = check(&run, "work-done", Refuse);
     let expected = "The log shows neither totals nor the time they took.";
     assert_eq!(finding.evidence, expected);
+}
+
+#[test]
+fn numbers_that_a_log_lacks_are_null() {
+    let numbers = |run: &dyno_core::record::RunRecord, name: &str| {
+        let finding = check(run, name, Pass);
+        let unknown = finding
+            .numbers
+            .into_iter()
+            .filter(|own| own.value.is_none());
+        unknown.map(|own| own.name).collect::<Vec<_>>()
+    };
+    let mut run = samples::imported();
+    assert_eq!(numbers(&run, "work-done"), [""; 0]);
+    let gaps = ["counters.queries", "counters.rows", "counters.retries"];
+    run.not_observed
+        .extend(gaps.map(|what| values::gap(what, "")));
+    assert_eq!(numbers(&run, "work-done"), ["statements", "rows"]);
+    let expected = ["attempts to connect that failed", "retries"];
+    assert_eq!(numbers(&run, "errors"), expected);
+    run.not_observed.push(values::gap(LENGTH_UNKNOWN, ""));
+    assert_eq!(numbers(&run, "work-done"), ["events", "statements", "rows"]);
+    let finding = check(&run, "work-done", Pass);
+    assert_has(&finding.evidence, "the log does not show how many");
+    check(&run, "errors", NotChecked);
 }

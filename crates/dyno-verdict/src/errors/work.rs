@@ -3,9 +3,9 @@
 use dyno_analysis::bins::ROOM_S;
 use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
-use dyno_core::record::{EventKind, NotObserved, RunState, Source};
+use dyno_core::record::{EventKind, RunState, Source};
 use dyno_core::summary::RunSummary;
-use dyno_core::unknown::{OTHER_UNKNOWN, TOTALS_UNKNOWN};
+use dyno_core::unknown::{self, TOTALS_UNKNOWN};
 
 use super::tables;
 use crate::check::{Check, CheckResult, thresholds};
@@ -57,6 +57,8 @@ thresholds! {
 }
 fn work_done(view: &View) -> CheckResult {
     let totals = view.totals();
+    let known =
+        |counter: &str, count: u64| unknown::known_count(&view.run.not_observed, counter, count);
     let contradictions = view.run.fact(names::IMPORT_CONTRADICTIONS);
     if let Some(what) = contradictions.filter(|_| view.imported()) {
         return CheckResult::refuse(
@@ -66,7 +68,7 @@ fn work_done(view: &View) -> CheckResult {
             ),
             "Trust none of them, and import the log as it was printed.",
         )
-        .with("events", totals.events as f64, "count");
+        .with("events", known("events", totals.events), "count");
     }
     if totals.events == 0 {
         return nothing_done(view);
@@ -83,9 +85,12 @@ fn work_done(view: &View) -> CheckResult {
     }
     let (causes, faults, try_this) = faults(view);
     let tests_host = (view.summary()).is_some_and(|summary| summary.machine.is_some());
-    let mut done = format!("{} ended", text::counted(totals.events, "event"));
-    let unknown = |gap: &NotObserved| ["counters.queries", OTHER_UNKNOWN].contains(&&*gap.what);
-    if !tests_host && !view.run.not_observed.iter().any(unknown) {
+    let mut done = match unknown::has_length(&view.run.not_observed) {
+        true => format!("{} ended", text::counted(totals.events, "event")),
+        false => "Events ended, but the log does not show how many".to_owned(),
+    };
+    let statements = known("other", queries);
+    if !tests_host && statements.is_finite() {
         done += &format!(" with {}", text::counted(queries, "statement"));
     }
     if !view.imported() && !tests_host {
@@ -104,9 +109,9 @@ fn work_done(view: &View) -> CheckResult {
         .naming(causes),
     };
     result
-        .with("events", totals.events as f64, "count")
-        .with("statements", queries as f64, "count")
-        .with("rows", totals.rows as f64, "count")
+        .with("events", known("events", totals.events), "count")
+        .with("statements", statements, "count")
+        .with("rows", known("rows", totals.rows), "count")
 }
 
 /// The faults in the work: each with its cause and advice.

@@ -125,3 +125,35 @@ fn counters_that_one_log_lacks_are_not_compared() {
     assert_eq!(statements.new, Some(per_s));
     assert_eq!(statements.low, None);
 }
+
+#[test]
+fn intervals_of_ten_seconds_have_no_median_second() {
+    let tens = |seed: u64| {
+        let mut run = samples::imported();
+        run.head.name = format!("tens-{seed}");
+        for (interval, number) in run.intervals.iter_mut().zip(1..) {
+            (interval.at_s, interval.length_s) = (10.0 * f64::from(number), 10.0);
+            interval.counters.events *= 10;
+        }
+        let length_s = 10.0 * run.intervals.len() as f64;
+        let own = run.summary.as_mut().unwrap();
+        (own.measured_s, own.elapsed_s) = (length_s, length_s);
+        run
+    };
+    let seconds = samples::imported();
+    let of = |base: &RunRecord, new: &RunRecord| {
+        let found = compare(&[base], &[new], &CompareOptions::default()).unwrap();
+        let mut all = found.metrics.into_iter();
+        let median = all.find(|one| one.name == "events, median second").unwrap();
+        let known = |value: Option<f64>| value.is_some();
+        let sides = (
+            known(found.base.median_per_s),
+            known(found.new.median_per_s),
+        );
+        assert_eq!((known(median.base), known(median.new)), sides);
+        (sides, known(median.ratio))
+    };
+    assert_eq!(of(&tens(1), &tens(2)), ((false, false), false));
+    assert_eq!(of(&seconds, &tens(2)), ((true, false), false));
+    assert!(of(&seconds, &seconds).0.0);
+}
