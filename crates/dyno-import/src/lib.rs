@@ -301,7 +301,8 @@ pub fn import(
         secrets::hide_in_warnings(&mut of_run);
         if let Some(summary) = &mut found.run.summary {
             gaps::forget_unknown_rates(&mut summary.rates, &found.run.not_observed);
-            let of_host = warnings::once(of_host);
+            let mut of_host = warnings::once(of_host);
+            secrets::hide_in_warnings(&mut of_host);
             summary.warnings = of_run.iter().chain(&of_host).map(sentence).collect();
             summary.not_observed.clone_from(&found.run.not_observed);
         }
