@@ -132,7 +132,7 @@ impl Role {
 }
 
 /// By default: about the cost of a wake-up.
-pub const SPIN: Duration = Duration::from_micros(20);
+const SPIN: Duration = Duration::from_micros(20);
 
 fn usual_spin() -> Duration {
     SPIN
