@@ -175,7 +175,8 @@ impl Name<'_> {
         };
         let option_ends = self.is_option() && sign.adjacent && from > sign.end && !around.whole;
         // In a list, a semicolon follows an empty value.
-        if option_ends || value.starts_with(';') {
+        let nothing = value.starts_with(';') && !around.whole;
+        if option_ends || nothing {
             return None;
         }
         let line = from..self.line_end(from);
@@ -265,9 +266,13 @@ impl Name<'_> {
 
     /// The next word, perhaps on the next line.
     fn next_word(&self) -> Option<Range<usize>> {
-        let value = self
-            .after()
-            .trim_start_matches([' ', '\t', '\r', '\n', '\\']);
+        let blank = [' ', '\t', '\r', '\n'];
+        let mut value = self.after().trim_start_matches(blank);
+        while let Some(next) = value.strip_prefix('\\')
+            && next.starts_with(['\r', '\n'])
+        {
+            value = next.trim_start_matches(blank);
+        }
         if value.is_empty() || is_flag(value) {
             return None;
         }

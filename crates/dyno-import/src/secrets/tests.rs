@@ -32,7 +32,7 @@ fn commands_of_sysbench_keep_no_secret() {
             "--mysql-password=*** --tables=2",
         ),
         ("--mysql-password=$(echo S3cr3tX)", "--mysql-password=***"),
-        ("--mysql-password=`echo S3cr3tX`", "--mysql-password=***"),
+        ("--mysql-password=`echo S3cr3tX`", "--mysql-password=`***`"),
         ("--mysql-password 'a S3cr3tX'", "--mysql-password ***"),
         ("--api_token=S3cr3tX", "--api_token=***"),
         (
