@@ -36,12 +36,12 @@ pub(crate) fn client(run: &RunSummary) -> Option<Block> {
         }
         parts.push(cpu);
     }
-    if client.spin_s > 0.0 && run.measured_s > 0.0 {
-        let share = percent(client.spin_s / run.measured_s);
-        parts.push(format!("{share} of a CPU spent waiting for due events (--spin)"));
-    }
     if !client.worker_busy.is_empty() {
         parts.push(busy(&client.worker_busy));
+    }
+    if client.spin_s > 0.0 && run.measured_s > 0.0 {
+        let share = percent(client.spin_s / run.measured_s);
+        parts.push(format!("spinning {share} of a CPU"));
     }
     if client.stall_max_ms > 0.0 {
         parts.push(format!("longest stall {}", latency(client.stall_max_ms)));
