@@ -108,11 +108,12 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
 /// retried.
 fn sums(output: &Output) -> Vec<String> {
     type Pick = fn(&Script) -> Option<u64>;
+    type Kind = (&'static str, &'static str, Pick, Option<u64>);
     // The count of a script without a line about those that were skipped may include them.
     let mut scripts = output.scripts.iter();
     let processed = scripts.all(|own| ending::knows_all_of(output, own));
     let processed = output.processed.filter(|_| processed);
-    let kinds: [(&str, &str, Pick, Option<u64>); 5] = [
+    let kinds: [Kind; 5] = [
         (
             "transaction",
             "transactions",
@@ -139,7 +140,7 @@ fn sums(output: &Output) -> Vec<String> {
         ),
         ("retry", "retries", |own| own.retries, output.retries),
     ];
-    let wrong = |(one, many, pick, all): (&str, &str, Pick, Option<u64>)| {
+    let wrong = |(one, many, pick, all): Kind| {
         let all = all?;
         let own: Vec<u64> = output.scripts.iter().map(pick).collect::<Option<_>>()?;
         let sum = own.into_iter().fold(0, u64::saturating_add);
