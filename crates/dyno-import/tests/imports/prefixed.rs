@@ -19,16 +19,18 @@ fn each(text: &str, prefixed: impl Fn(usize, &str) -> String) -> String {
         .collect()
 }
 
-/// A record of Docker's driver `json-file`.
+/// A record, a minute after the one before it, of Docker's driver `json-file`.
 fn record(index: usize, line: &str) -> String {
     let line = serde_json::to_string(&format!("{line}\n")).unwrap();
-    let time = format!("2026-11-29T09:30:{:02}.5Z", index % 60);
+    let time = format!("2026-11-29T09:{index:02}:01.5Z");
     format!("{{\"log\":{line},\"stream\":\"stdout\",\"time\":\"{time}\"}}")
 }
 
-fn figures(run: &RunRecord) -> String {
+/// HammerDB's counts depend on the times of its lines, which the prefixes change.
+fn figures(tool: Tool, run: &RunRecord) -> String {
     let own = summary(run);
-    format!("{:?} {:?} {:?}", own.rates, own.totals, own.service)
+    let totals = (tool != Tool::Hammerdb).then_some(&own.totals);
+    format!("{:?} {totals:?} {:?}", own.rates, own.service)
 }
 
 #[test]
@@ -39,10 +41,15 @@ fn prefixes_do_not_change_the_figures_of_any_tool() {
         |_, line| format!("09:30:01 {line}"),
         |index, line| format!("[{:5}.250] {line}", index / 10),
         |index, line| format!("{:6}\t{line}", index + 1),
-        |_, line| format!("2026-11-29T09:30:01.123456Z 00O {line}"),
+        |index, line| format!("2026-11-29T09:{index:02}:01.123456Z 00O {line}"),
         |_, line| format!("\u{1b}[33mweb_1  |\u{1b}[0m {line}"),
         |_, line| format!("Nov 29 09:30:01.123456 host bench[47]: {line}"),
-        |_, line| format!("1795944448.000001 host bench[47]: {line}"),
+        |index, line| {
+            format!(
+                "{}.000001 host bench[47]: {line}",
+                1_795_944_448 + 60 * index
+            )
+        },
         record,
     ];
     for (tool, text) in LOGS {
@@ -50,7 +57,7 @@ fn prefixes_do_not_change_the_figures_of_any_tool() {
         for prefixed in kinds {
             let text = each(text, prefixed);
             let run = one(tool, &text);
-            assert_eq!(figures(&run), figures(&plain), "{text}");
+            assert_eq!(figures(tool, &run), figures(tool, &plain), "{text}");
             assert_eq!(run.intervals.len(), plain.intervals.len(), "{text}");
         }
     }
