@@ -36,10 +36,7 @@ const LATE_MS: u64 = 1500;
 ///
 /// # Errors
 /// A log without fio's JSON.
-pub(crate) fn read(
-    logs: &[Log<'_>],
-    options: &Options,
-) -> Result<Vec<ParsedRun>, ImportError> {
+pub(crate) fn read(logs: &[Log<'_>], options: &Options) -> Result<Vec<ParsedRun>, ImportError> {
     let mut found = Vec::new();
     for log in logs {
         let (documents, damage) = json::read(log.text);
@@ -197,7 +194,8 @@ impl Group<'_> {
         let contradictions: Vec<String> = contradictions.map(|own| own.text.clone()).collect();
         run.facts.extend(runs::contradictions(&contradictions));
         run.facts.extend(runs::unsteady(self.unsteady()));
-        run.facts.extend(self.lacks_end().map(|what| runs::cut_off(&what)));
+        run.facts
+            .extend(self.lacks_end().map(|what| runs::cut_off(&what)));
         let started = self.started();
         let counted = doubts.iter().all(|doubt| doubt.leaves != Leaves::Rates);
         if counted {

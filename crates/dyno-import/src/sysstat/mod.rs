@@ -166,7 +166,11 @@ impl Reader<'_> {
             }
         });
         let Some(figures) = figures.collect::<Option<Vec<f64>>>() else {
-            self.skip_row(seconds, line, "not a row of figures; it is skipped".to_owned());
+            self.skip_row(
+                seconds,
+                line,
+                "not a row of figures; it is skipped".to_owned(),
+            );
             return;
         };
         let names = places.iter().map(|place| self.columns[*place].clone());
