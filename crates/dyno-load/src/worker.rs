@@ -235,7 +235,11 @@ impl<P: Program> Worker<P> {
             count = state.poller.wait(0, 0)?;
         } else if state.open && timer < mark {
             // Simulated time does not pass while a thread spins.
-            let early_ns = if simulated::is_on() { 0 } else { state.early_ns };
+            let early_ns = if simulated::is_on() {
+                0
+            } else {
+                state.early_ns
+            };
             let asleep = timer.saturating_sub(early_ns);
             if asleep > at {
                 count = state.poller.wait(at, asleep)?;

@@ -94,9 +94,8 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
     let mut found = Vec::new();
     for (side, name) in SIDES.iter().enumerate() {
         let works = duet.blocks.iter().map(|block| &block[side]);
-        let works: Vec<(ServerWork, ServerWork)> = works
-            .filter_map(|own| own.server.zip(own.idle))
-            .collect();
+        let works: Vec<(ServerWork, ServerWork)> =
+            works.filter_map(|own| own.server.zip(own.idle)).collect();
         let (own, idle) = sums(works.iter().map(|(own, idle)| (own.cpu_ns, idle.cpu_ns)));
         if own > 0.0 {
             knows_cpu = true;
@@ -109,7 +108,9 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
                 ));
             }
         }
-        let bytes = works.iter().map(|(own, idle)| own.written_bytes.zip(idle.written_bytes));
+        let bytes = works
+            .iter()
+            .map(|(own, idle)| own.written_bytes.zip(idle.written_bytes));
         let bytes: Option<Vec<(u64, u64)>> = bytes.collect();
         let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else {
             continue;
@@ -136,9 +137,7 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
                 true => "",
                 false => " Their writes were not observed.",
             };
-            let fine = format!(
-                "Each server is almost idle while the other side works.{of_writes}"
-            );
+            let fine = format!("Each server is almost idle while the other side works.{of_writes}");
             finding(check, Outcome::Pass, &fine, "")
         }
         (true, found) => finding(

@@ -159,7 +159,10 @@ fn carry_over_and_background_work_are_doubts() {
     }
     let found = busy.findings();
     assert_eq!(found[1].outcome, Outcome::Doubt);
-    for part in ["server of side A wrote 32.0 MB, 40 %", "server of side B wrote 32.0 MB, 40 %"] {
+    for part in [
+        "server of side A wrote 32.0 MB, 40 %",
+        "server of side B wrote 32.0 MB, 40 %",
+    ] {
         assert!(found[1].evidence.contains(part), "{}", found[1].evidence);
     }
     busy.is_one_server = true;

@@ -61,7 +61,9 @@ fn of_block(
     let (own, others): (Vec<u64>, Vec<u64>) = all.partition(works);
     let count = |slice: &u64| counts.get(slice).copied().unwrap_or_default();
     let work = |among: &[u64]| -> Option<ServerWork> {
-        let mut each = among.iter().map(|slice| readings.work(side as usize, *slice));
+        let mut each = among
+            .iter()
+            .map(|slice| readings.work(side as usize, *slice));
         let first = each.next()??;
         each.try_fold(first, |all, work| Some(all.and(work?)))
     };

@@ -3,9 +3,9 @@
 
 use super::output::Output;
 
-/// The figures of pgbench that include skipped transactions. The sources are `printResults`,
-/// `printProgressReport` and `accumStats` in the `pgbench.c` of versions 9.5, 10, 13 and 15; that
-/// 9.6 is like 10, and 11, 12 and 14 like 13, is known from what they print.
+/// The figures of pgbench that include skipped transactions: from `printResults`,
+/// `printProgressReport` and `accumStats` in the `pgbench.c` of versions 9.5 and 10, and from logs of
+/// 13 and 15. 9.6 is taken to be like 10, and 11, 12 and 14 like 13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Included {
     /// None: version 9.5, and from 15 on.

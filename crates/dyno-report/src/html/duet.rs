@@ -27,7 +27,11 @@ pub(super) fn names(found: &DuetSummary, sides: &[Vec<&RunRecord>]) -> Option<Ve
         let [run] = side.as_slice() else {
             return None;
         };
-        let is_run = |own: &DuetSide| own.run.as_ref().is_some_and(|own| own.name == run.head.name);
+        let is_run = |own: &DuetSide| {
+            own.run
+                .as_ref()
+                .is_some_and(|own| own.name == run.head.name)
+        };
         let names = ["A", "B"].into_iter().zip(&found.sides);
         let mut names = names.filter(|(_, own)| is_run(own));
         names.next().map(|(name, _)| name.to_owned())

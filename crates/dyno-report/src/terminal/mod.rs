@@ -33,10 +33,10 @@ mod verdict;
 mod widths;
 mod words;
 
+pub use crate::document::duet_answer;
 pub use advice::advice;
 pub use compare::comparison;
 pub(crate) use compare::{answer, label, outcome, plain_name, product, rank};
-pub use crate::document::duet_answer;
 pub use duet::{duet, duet_row};
 pub use facts::facts;
 pub use findings::findings;

@@ -15,12 +15,12 @@ use dyno_core::record::RunRecord;
 use dyno_verdict::{CompareError, Comparison, poolable};
 use maud::{Markup, html};
 
-use super::{blocks, duet, figures};
 use super::markup::Text;
 use super::page::Page;
 use super::run::View;
 use super::small_multiples::COLOURS;
 use super::{Pivot, ReportInput};
+use super::{blocks, duet, figures};
 use crate::document::{self, interval, times};
 use crate::number;
 use crate::terminal::{answer, outcome as answer_in_a_word};

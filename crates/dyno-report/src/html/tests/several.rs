@@ -136,7 +136,11 @@ fn the_page_of_a_duet_has_its_answer() {
     let text = text_of(&page);
     assert!(page.contains(&format!("<title>{ANSWER} – Dyno</title>")));
     assert!(text.contains(&format!("<h1 id=\"runs-h\">{ANSWER}</h1>")));
-    for part in ["0.972 – 0.986", "50.0 ms each", "waited while the other worked"] {
+    for part in [
+        "0.972 – 0.986",
+        "50.0 ms each",
+        "waited while the other worked",
+    ] {
         assert!(text.contains(part), "{part}");
     }
     // The ratio of the runs, 0.7, is no answer, and the JSON is not for readers.
