@@ -1,8 +1,6 @@
 //! Parses pgbench's output: progress lines (`--progress`), and the report at the end (versions 9.5
 //! to 18).
 
-use dyno_core::redact;
-
 use super::messages::{Abort, abort};
 use super::progress::{self, Point};
 use super::report::{begins_report, is_torn_mode, of_script, report};
@@ -460,7 +458,7 @@ fn command(bare: &str) -> Option<Vec<String>> {
     if !line.contains("pgbench") || line.contains("pgbench (") {
         return None;
     }
-    let words = redact::words(line);
+    let words = dyno_core::redact::words(line);
     let is_program = |word: &String| word.rsplit('/').next() == Some("pgbench");
     let is_message = |word: &String| word.ends_with(':');
     let Some(at) = words.iter().position(is_program) else {
@@ -470,7 +468,7 @@ fn command(bare: &str) -> Option<Vec<String>> {
     };
     let options = words[at + 1..].iter().filter(|word| word.starts_with('-'));
     let wrapped = !words[..at].iter().any(is_message);
-    (options.count() > 0 && wrapped).then(|| redact::argv(&words[at..]))
+    (options.count() > 0 && wrapped).then(|| dyno_core::redact::argv(&words[at..]))
 }
 
 #[cfg(test)]
