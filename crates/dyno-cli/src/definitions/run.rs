@@ -118,7 +118,8 @@ pub(crate) const RUN: &[Opt] = &[
         "With --rate, wake up this early and spin until an event is due; 0 saves CPU time, but \
          events start later [20us]",
     )
-    .of(Scope::Loads),
+    .of(Scope::Loads)
+    .not_of_searches("a search uses the default"),
     opt(
         LOAD,
         "ramp-up",

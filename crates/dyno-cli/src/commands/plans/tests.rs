@@ -36,7 +36,8 @@ fn a_drive_comes_back_as_it_was() {
         "-c 64 --workers 3 --time 1h30m --seed 18446744073709551615",
         "--events 1234 --warmup 1ms --grace 0 --ramp-up 90s --interval 250ms",
         "--rate 0.3333/s --arrivals constant --latency-limit 1.000000001s",
-        "--rate 20k/s --time 0 --init-timeout 1d",
+        "--rate 20k/s --time 0 --init-timeout 1d --spin 75us",
+        "--rate 5/s --spin 0",
         "-c 8 --seed 3 --shard 2/4 --begin-at 4102444800.25",
     ];
     for line in lines {
@@ -45,6 +46,13 @@ fn a_drive_comes_back_as_it_was() {
         drive(&plan, &mut own);
         assert_eq!(again(&own, drive_of), plan, "{line}");
     }
+}
+
+#[test]
+fn a_spin_is_short_and_for_an_open_loop() {
+    let why = |line: &str| drive_of(&parsed(line)).unwrap_err().to_string();
+    assert!(why("--spin 10us").contains("add --rate"));
+    assert!(why("--rate 5/s --spin 2ms").contains("at most 1ms"));
 }
 
 #[test]
