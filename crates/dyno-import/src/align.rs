@@ -50,11 +50,8 @@ pub(crate) fn join(
     said: &mut Said,
 ) -> Vec<Warning> {
     let end_s = end_s(run);
-    let warmup_s = run
-        .head
-        .drive
-        .as_ref()
-        .map_or(0.0, |drive| drive.warmup.as_secs_f64());
+    let drive = run.head.drive.as_ref();
+    let warmup_s = drive.map_or(0.0, |drive| drive.warmup.as_secs_f64());
     let disks_apart = logs.iter().any(|log| has_devices(&log.collected));
     let mut warnings = Vec::new();
     let before = run.series.len();
@@ -95,24 +92,7 @@ pub(crate) fn join(
         }
     }
     if run.series.len() > before {
-        observed(&mut run.not_observed, "host");
-        let tools: Vec<&str> = logs.iter().map(|log| log.tool).collect();
-        let why = format!("not in the log of {}", tools.join(", nor in that of "));
-        for what in [
-            names::HOST_PRESSURE,
-            names::HOST_NETWORK,
-            names::HOST_TCP,
-            names::HOST_CGROUP,
-            names::HOST_CLOCK,
-        ] {
-            let there = |series: &Series| series.key.name.starts_with(what);
-            if !run.series.iter().any(there) {
-                run.not_observed.push(gap(what, &why));
-            }
-        }
-        run.not_observed.extend(unknown(run, logs));
-        run.not_observed
-            .extend(logs.iter().filter_map(first_left_out));
+        note_gaps(run, logs);
     } else if !logs.is_empty() {
         let text = "no sample of the host's logs falls into the run: if their times are local and \
                     the run's are not, set the offset of local time from UTC (--utc-offset)"
@@ -120,6 +100,28 @@ pub(crate) fn join(
         said.push((None, text));
     }
     warnings
+}
+
+/// Notes what the host's logs do not show.
+fn note_gaps(run: &mut RunRecord, logs: &[HostLog]) {
+    observed(&mut run.not_observed, "host");
+    let tools: Vec<&str> = logs.iter().map(|log| log.tool).collect();
+    let why = format!("not in the log of {}", tools.join(", nor in that of "));
+    for what in [
+        names::HOST_PRESSURE,
+        names::HOST_NETWORK,
+        names::HOST_TCP,
+        names::HOST_CGROUP,
+        names::HOST_CLOCK,
+    ] {
+        let there = |series: &Series| series.key.name.starts_with(what);
+        if !run.series.iter().any(there) {
+            run.not_observed.push(gap(what, &why));
+        }
+    }
+    run.not_observed.extend(unknown(run, logs));
+    let first = logs.iter().filter_map(first_left_out);
+    run.not_observed.extend(first);
 }
 
 /// The first report, if it is left out. Most logs do not show which period it covers.

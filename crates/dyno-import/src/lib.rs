@@ -10,8 +10,9 @@
 //!
 //! - A benchmark: [`Tool`] (`src/tool.rs`) and its module; a monitor of a host: [`Monitor`]
 //!   (`src/monitor.rs`) and its module; alignment in time: `src/lib.rs`, `src/align.rs`.
-//! - Rules for all logs: `src/secrets.rs`, `src/text.rs`, `src/whole.rs`, `src/wrapped.rs`, `src/warnings.rs`,
-//!   `src/conservation.rs`; for monitors `src/table.rs`, `src/disks.rs`, `src/devices.rs`.
+//! - Rules for all logs: `src/secrets.rs`, `src/text.rs`, `src/whole.rs`, `src/wrapped.rs`,
+//!   `src/warnings.rs`, `src/conservation.rs`; for monitors `src/table.rs`, `src/disks.rs`,
+//!   `src/devices.rs`.
 //! - Files of a folder, and what is stored: `crates/dyno-cli/src/commands/import`.
 
 use dyno_core::catalogue::names;
@@ -262,15 +263,7 @@ pub fn import(
         Tool::Hammerdb => hammerdb::read(logs, options, &mut warnings)?,
         Tool::Pgbench => pgbench::read(logs, options, &mut warnings)?,
     };
-    let mut beside = Vec::new();
-    for (monitor, log) in host {
-        for log in whole::unwrapped(log, |_| true) {
-            let mut read = monitor.read(&log.log(), options)?;
-            read.warnings.extend(log.said());
-            beside.push(read);
-        }
-    }
-    let host = beside;
+    let host = monitor::read(host, options)?;
     for log in &host {
         warnings.extend(log.warnings.iter().cloned());
     }

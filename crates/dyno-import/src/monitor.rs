@@ -1,7 +1,7 @@
 //! Tools that monitor a host during a benchmark.
 
 use crate::align::HostLog;
-use crate::{ImportError, Log, Looks, Options, iostat, stray, sysstat, vmstat};
+use crate::{ImportError, Log, Looks, Options, iostat, stray, sysstat, vmstat, whole};
 
 /// A tool whose log accompanies a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,4 +41,20 @@ impl Monitor {
         stray::leave_out(&mut read);
         Ok(read)
     }
+}
+
+/// Reads the host's logs, of which one may contain several.
+pub(crate) fn read(
+    host: &[(Monitor, Log<'_>)],
+    options: &Options,
+) -> Result<Vec<HostLog>, ImportError> {
+    let mut logs = Vec::new();
+    for (monitor, log) in host {
+        for log in whole::unwrapped(log, |_| true) {
+            let mut read = monitor.read(&log.log(), options)?;
+            read.warnings.extend(log.said());
+            logs.push(read);
+        }
+    }
+    Ok(logs)
 }

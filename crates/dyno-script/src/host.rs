@@ -13,8 +13,9 @@ use crate::context::{Common, SessionState, Turn, TurnGuard, outcome};
 use crate::distributions::{Distributions, TextMaker, Unique};
 use crate::prelude;
 
-/// How much memory may grow before the garbage is collected, in percent of what was in use. Sessions
-/// leave garbage when they are initialised, which would double the peak of ten thousand sessions.
+/// The memory at which garbage is collected, in percent of what was in use after the last time.
+/// Sessions leave garbage when they are initialised, which would double the peak of ten thousand
+/// sessions.
 const PAUSE_IN_INIT: i32 = 115;
 /// LuaJIT's default.
 const PAUSE_IN_RUN: i32 = 200;

@@ -112,18 +112,15 @@ fn errors(view: &View) -> CheckResult {
     let share = (errors as f64 / attempts as f64 * 100.0).min(100.0);
     let all = totals.events.saturating_add(not_done).max(1);
     let missing = not_done as f64 / all as f64 * 100.0;
-    let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE).max(graded(
-        missing,
-        &NOT_DONE,
-        &ERRORS_REFUSE,
-    ));
+    let of_missing = graded(missing, &NOT_DONE, &ERRORS_REFUSE);
+    let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE).max(of_missing);
     let named = codes.map_or_else(String::new, named);
     let refused = refused(totals.connects_failed);
     let others = warnings::OtherLocks::of(view);
     let of_others = others.as_ref().map_or(0, |others| others.count);
     let locks = others.map_or_else(String::new, |others| others.sentence());
     let left = left(not_done, missing);
-    CheckResult::of(
+    let judged = CheckResult::of(
         outcome,
         format!(
             "{} in {} attempts ({} %){}{named}.{locks}{left}{refused}",
@@ -143,26 +140,28 @@ fn errors(view: &View) -> CheckResult {
     .with("errors, share", share, "percent of all attempts")
     .with("events not done", not_done as f64, "count")
     .with("events not done, share", missing, "percent of all events")
-    .with(
-        "attempts to connect that failed",
-        unknown::known_count(gaps, "connects_failed", totals.connects_failed),
-        "count",
-    )
-    .with(
-        "retries",
-        unknown::known_count(gaps, "retries", totals.retries),
-        "count",
-    )
-    .with(
-        "reconnects",
-        unknown::known_count(gaps, "reconnects", totals.reconnects),
-        "count",
-    )
     .with_some(
         OTHER_LOCKS,
         (of_others > 0).then_some(of_others as f64),
         "count",
-    )
+    );
+    let counts = known_counts(view).into_iter();
+    counts.fold(judged, |all, (name, count)| all.with(name, count, "count"))
+}
+
+/// Counts, as far as an imported log has them.
+fn known_counts(view: &View) -> [(&'static str, f64); 3] {
+    let (gaps, totals) = (&view.run.not_observed, view.totals());
+    [
+        (
+            "attempts to connect that failed",
+            "connects_failed",
+            totals.connects_failed,
+        ),
+        ("retries", "retries", totals.retries),
+        ("reconnects", "reconnects", totals.reconnects),
+    ]
+    .map(|(name, counter, count)| (name, unknown::known_count(gaps, counter, count)))
 }
 
 /// The name of the number of deadlocks that were not of row locks, in the finding of `errors`.

@@ -105,7 +105,7 @@ struct Sign {
     /// Whether it follows the name without a blank.
     adjacent: bool,
     colon: bool,
-    /// Whether the name is in quotes of its own.
+    /// Whether the name alone is in quotes.
     quoted: bool,
 }
 

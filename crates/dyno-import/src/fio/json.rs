@@ -162,9 +162,10 @@ mod tests {
 
     #[test]
     fn numbers_that_json_lacks_are_unknown() {
-        let text = "fio: -nan in \"x\n{\"jobs\": [{\"jobname\": \"a:nan\", \"read\": {\"iops\": NaN,\n\
-                    \"bw_mean\" : -nan,\n\"iops_max\": 7, \"iops_min\": -Infinity, \"x\":1.#IND,\
-                    \"clat_ns\": {\"min\": inf, \"mean\": 5, \"percentile\": {\"50.0\": nan, \"99.0\": 3}}}}]}";
+        let text = "fio: -nan in \"x\n{\"jobs\": [{\"jobname\": \"a:nan\", \"read\": \
+                    {\"iops\": NaN,\n\"bw_mean\" : -nan,\n\"iops_max\": 7, \
+                    \"iops_min\": -Infinity, \"x\":1.#IND, \"clat_ns\": {\"min\": inf, \
+                    \"mean\": 5, \"percentile\": {\"50.0\": nan, \"99.0\": 3}}}}]}";
         let (documents, damage) = read(text);
         assert_eq!(damage, None);
         let job = &documents[0].jobs[0];

@@ -4,8 +4,8 @@
 use super::output::Output;
 
 /// The figures of pgbench that include skipped transactions: from `printResults`,
-/// `printProgressReport` and `accumStats` in the `pgbench.c` of versions 9.5 and 10, and from logs of
-/// 13 and 15. 9.6 is taken to be like 10, and 11, 12 and 14 like 13.
+/// `printProgressReport` and `accumStats` in the `pgbench.c` of versions 9.5 and 10, and from logs
+/// of 13 and 15. 9.6 is taken to be like 10, and 11, 12 and 14 like 13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Included {
     /// None: version 9.5, and from 15 on.

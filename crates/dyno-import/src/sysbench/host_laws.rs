@@ -53,8 +53,8 @@ fn room_of_rate(per_s: f64, time_s: f64) -> f64 {
     2.0 * ROUNDING + per_s * (TIME_TOLERANCE + CLOCKS_S / time_s)
 }
 
-/// Since version 1.0 each read, write and sync is an event; but a sync after each write is a part of
-/// it.
+/// Since version 1.0 each read, write and sync is an event, except that a sync after each write is
+/// a part of it.
 fn rates_of_requests(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let (Some(reads), Some(writes), Some(syncs), Some(events), Some(time_s)) = (
         report.named(names::IMPORT_FILEIO_READS_PER_S),

@@ -233,7 +233,7 @@ fn means(report: &Report, found: &mut Vec<Broken>) {
     }
 }
 
-/// The rows of the histogram ascend, and have the count, the mean and the percentiles of the report.
+/// The rows of the histogram ascend, and have the report's count, mean and percentiles.
 fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let rows = &draft.histogram;
     if rows.is_empty() || !draft.checkpoints.is_empty() {

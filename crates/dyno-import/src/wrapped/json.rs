@@ -1,5 +1,5 @@
-//! Reads the records of log drivers and of the journal: a JSON object per line, which holds a line of
-//! the program, as Docker's driver `json-file` and `journalctl -o json` write them.
+//! Reads the records of log drivers and of the journal: a JSON object per line, which holds a line
+//! of the program, as Docker's driver `json-file` and `journalctl -o json` write them.
 
 use serde_json::{Map, Value};
 

@@ -15,12 +15,12 @@ pub(super) struct Bare<'a> {
 /// Removes the prefix of a line; `None` if it has none.
 pub(super) type Strip = for<'a> fn(&'a str) -> Option<Bare<'a>>;
 
-/// Prefixes that no log has of its own.
+/// Prefixes that no tool prints itself.
 pub(super) const FOREIGN: [Strip; 8] = [
     gitlab, cri, container, syslog, quoted, level, numbered, added,
 ];
 
-/// Prefixes that logs of the host may have of their own.
+/// Prefixes that monitors of the host may print themselves.
 pub(super) const DOUBTFUL: [Strip; 4] = [dated, clock, uptime, tabbed];
 
 fn bare(rest: &str) -> Bare<'_> {

@@ -23,6 +23,7 @@ mod common;
 mod contradictions;
 mod fio_doubts;
 mod forms;
+mod hammerdb_forms;
 mod logs;
 mod long_events;
 mod mutations;

@@ -228,7 +228,7 @@ fn ordinary_settings_and_words_stay() {
         assert_eq!(setting(name, value), value, "{name}");
     }
     for line in [
-        "mysql --defaults-extra-file=/root/my.cnf -P 3306 -p db",
+        "mysql --defaults-extra-file=/etc/my.cnf -P 3306 -p db",
         "PGPASSFILE=/x/pgpass pgbench -h db -p 5432 -c 8 -T 60 bench",
         "docker run -p 80:80 -e MYSQL_ROOT_PASSWORD_FILE=/run/x img",
         "sysbench oltp_read_write --mysql-host=db --key_size=8 --primary_key=id run",
