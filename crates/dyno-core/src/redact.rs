@@ -39,13 +39,13 @@ pub fn in_argv(args: &[String]) -> Vec<Vec<Range<usize>>> {
     args.iter().map(|arg| line.next(arg)).collect()
 }
 
-/// What the words of a command line so far say about the next one.
+/// The state after the words of a command line so far, which classifies the next one.
 #[derive(Default)]
 struct CommandLine {
     program: Option<&'static Program>,
-    /// The class of the option before.
+    /// The class of the previous option.
     class: Option<Class>,
-    /// Whether the option before is the program's, and a secret follows.
+    /// Whether the previous option is the program's, and a secret follows.
     follows: bool,
 }
 
@@ -127,7 +127,7 @@ pub fn text(message: &str) -> String {
     known(&shown).unwrap_or(shown)
 }
 
-/// A text without what has the form of a secret.
+/// A text without the secrets that its form shows.
 fn scanned(mut text: String) -> String {
     /// Maximum number of passes: hiding one secret may turn the text next to it into the value of a
     /// name.
@@ -173,7 +173,7 @@ fn is_secret(class: Class, value: &str) -> bool {
     }
 }
 
-/// Whether a value is a replacement, alone or before other text.
+/// Whether a value is already hidden, alone or before other text.
 fn is_hidden(value: &str) -> bool {
     let before = value
         .strip_prefix(HIDDEN)

@@ -444,8 +444,8 @@ pub struct ClientCost {
     pub us_per_event: f64,
     /// CPU microseconds per statement; `None` without statements.
     pub us_per_query: Option<f64>,
-    /// CPU seconds of workers spinning until events were due (open loop), which no other figure but
-    /// `user_s` and `system_s` includes.
+    /// CPU seconds of workers spinning until events were due (open loop). Only `user_s` and
+    /// `system_s` also include it.
     #[serde(default)]
     pub spin_s: f64,
     /// Share of one core that each worker used, 0 to 1.

@@ -10,7 +10,7 @@ const LINES_EACH: usize = 50;
 /// Relative tolerance between a total and the lines of its run.
 const AGREE: f64 = 0.02;
 
-/// The time without a line may have this many times the highest rate.
+/// In the time without a line, the rate may be at most this many times the highest one.
 const BURST: f64 = 2.0;
 
 /// A line: its rate, and its length in seconds.
@@ -117,7 +117,7 @@ mod tests {
                 "{total}"
             );
         }
-        // Lines that are missing may have held any amount.
+        // Missing lines may account for any amount.
         assert_eq!(contradicts(&lines, 9000.0, f64::INFINITY, 0.5), None);
         assert_eq!(contradicts(&[], 9000.0, 0.0, 0.5), None);
     }

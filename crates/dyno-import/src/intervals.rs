@@ -256,7 +256,7 @@ impl Held {
             punctual: true,
             all: true,
         };
-        // If two intervals meet at another time than printed, one contains more than its line says,
+        // If two intervals do not meet at the printed time, one contains more than its line says,
         // and the other less. sysbench sleeps until each report, so a line may be late but never
         // early, as long as all lines have the usual distance. After a longer distance, a time may
         // be rounded up.

@@ -21,7 +21,7 @@ pub(crate) fn other_rate(
     other_rate_of((count as f64, events), time_s, per_s, room)
 }
 
-/// The same of an amount such as MiB.
+/// The same for an amount such as MiB.
 pub(crate) fn other_rate_of(
     (amount, what): (f64, &str),
     time_s: f64,

@@ -1,4 +1,4 @@
-//! Hides the secrets that a log shows in what is kept of it.
+//! Hides a log's secrets in the run and the warnings that Dyno stores.
 
 use dyno_core::record::RunRecord;
 use dyno_core::redact;

@@ -1,8 +1,8 @@
 //! Removes the prefixes that other programs add to a log's lines: Docker Compose and services, a
 //! container runtime (CRI), syslog and journalctl, `kubectl logs --prefix`, a logger's `[INFO] `,
 //! the line numbers of `grep -n` and `cat -n`, the times of `ts`, the `+` of a diff, or the `> ` of
-//! quoted text; and the records of log drivers in JSON. Those of containers and loggers may have a
-//! timestamp before or after them.
+//! quoted text. Prefixes of containers and loggers may have a timestamp before or after them. Also
+//! reads the JSON records of log drivers.
 
 mod json;
 mod kinds;
@@ -41,7 +41,7 @@ pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// Prefixes may have colours.
+/// The text without colours, which prefixes may have.
 fn uncoloured(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return text.into();
@@ -54,7 +54,7 @@ fn uncoloured(text: &str) -> Cow<'_, str> {
     plain.collect::<String>().into()
 }
 
-/// The parts below at most this many prefixes.
+/// The parts without up to this many nested prefixes.
 fn below(text: &str, layers: usize) -> Option<Vec<Part>> {
     let layers = layers.checked_sub(1)?;
     let first = json::records(text).or_else(|| layer(text, kind(text, &kinds::FOREIGN)?));
@@ -181,7 +181,7 @@ fn sample(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether so many lines of a sample have a prefix that it is one of the log.
+/// Whether enough lines of a sample have a prefix for the whole log to have it.
 fn is_enough(count: usize, sample: &[&str]) -> bool {
     count >= 2 && count as f64 >= SHARE_MIN * sample.len() as f64
 }

@@ -32,7 +32,7 @@ pub struct Host {
     pub(crate) api: Table,
     pub(crate) lua: Lua,
     pub(crate) config: Arc<HostConfig>,
-    /// No session has begun its run or a command.
+    /// Whether no session has begun its run or a command.
     is_new: bool,
 }
 

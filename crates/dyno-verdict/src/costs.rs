@@ -279,7 +279,7 @@ impl Meter<'_> {
         ]
     }
 
-    /// The workers only, as counted by the client, or else its whole process.
+    /// CPU time of the workers, as counted by the client, or else of its whole process.
     fn client_cpu(&self) -> Cost {
         let own = self
             .view

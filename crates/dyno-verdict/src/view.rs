@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A series without what its counter includes beyond its name.
+    /// A series, corrected if its counter includes more than its name suggests.
     pub(crate) fn series(&self, name: &str) -> Option<&Series> {
         let corrected = self.pages_read.as_ref();
         let corrected = corrected.filter(|series| series.key.name == name);

@@ -13,7 +13,7 @@ const CARRIED_MIN: f64 = 0.01;
 /// A server that uses this share of its CPU time in the other side's slices may disturb that side.
 /// The share is relative to the CPU time in its own slices.
 const IDLE_MAX: f64 = 0.1;
-/// Fewer bytes per second written in the other side's slices disturb no disk.
+/// Fewer bytes per second, written in the other side's slices, do not slow down its disk.
 const WRITTEN_MIN: f64 = 1e6;
 
 const SIDES: [&str; 2] = ["A", "B"];
@@ -150,7 +150,6 @@ fn idle_side(duet: &DuetMeasurement) -> DuetFinding {
     }
 }
 
-/// The sums of both amounts.
 fn sums(pairs: impl Iterator<Item = (u64, u64)>) -> (f64, f64) {
     let (own, idle) = pairs.fold((0, 0), |all, pair| (all.0 + pair.0, all.1 + pair.1));
     (own as f64, idle as f64)

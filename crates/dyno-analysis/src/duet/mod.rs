@@ -18,7 +18,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// No time to decide is estimated beyond this many times the length of the duet.
 const LONGER_MAX: f64 = 1_000.0;
 
-/// The work of a server in some time.
+/// A server's CPU time and writes over some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerWork {
     /// CPU time in nanoseconds.
@@ -37,7 +37,7 @@ impl ServerWork {
         }
     }
 
-    /// This work and more.
+    /// The sum of this work and `more`.
     pub fn and(self, more: Self) -> Self {
         let written = self.written_bytes.zip(more.written_bytes);
         Self {

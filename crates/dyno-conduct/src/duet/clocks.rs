@@ -61,8 +61,8 @@ impl Server {
         }
     }
 
-    /// The work since the first reading. What a process did before it became known, and after the
-    /// last reading before its end, is missing.
+    /// The work since the first reading. It excludes a process's work before Dyno found the process
+    /// and after the last reading before it ended.
     fn read(&mut self, now: Nanos) -> ServerWork {
         if now >= self.children_at {
             self.children_at = now + CHILDREN_NS;
@@ -95,7 +95,7 @@ fn read(pid: i32, clock: &ProcessClock) -> Option<ServerWork> {
     })
 }
 
-/// The bytes that a process made the kernel write to disk; `None` if that may not be read.
+/// The bytes that a process made the kernel write to disk; `None` if Dyno may not read it.
 fn written(pid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let mut lines = text.lines();
@@ -111,7 +111,7 @@ fn children(pid: i32) -> Vec<i32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The work of both servers, by the slice that begins with the reading.
+/// The work of both servers up to the start of each slice.
 #[derive(Debug, Default)]
 pub(super) struct Readings(Mutex<BTreeMap<u64, [Option<ServerWork>; 2]>>);
 

@@ -1,5 +1,5 @@
-//! Locates secrets in an argument, or in the value of an option or a setting. Its extent is known,
-//! so a value is hidden to its end.
+//! Locates secrets in an argument, or in the value of an option or a setting. Unlike in free text,
+//! the end is known, and a secret is hidden up to it.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub(super) fn spans(arg: &str) -> Vec<Range<usize>> {
     prose(arg)
 }
 
-/// The class of a name. SQL has names such as `l_orderkey`, so only an option is a key.
+/// The class of a name. SQL has names such as `l_orderkey`, so [`Class::Key`] needs an option.
 fn of_secret(name: &str) -> Option<Class> {
     class(name).filter(|class| *class != Class::Key || name.starts_with('-'))
 }
@@ -57,7 +57,7 @@ fn inside_quotes(value: &str) -> Range<usize> {
     }
 }
 
-/// In a URL: the password up to the last `@`, whatever is between, and parameters.
+/// The secrets in a URL: the password, up to the last `@`, and parameters.
 fn url(arg: &str) -> Option<Vec<Range<usize>>> {
     let is_scheme = |text: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "+-.:".contains(c);
@@ -85,7 +85,7 @@ fn url(arg: &str) -> Option<Vec<Range<usize>>> {
     Some(ordered(spans))
 }
 
-/// In a list of options such as `wsrep_provider_options`: `a.b = 1; c.d = 2`. A list that begins
+/// The secrets in a list such as `wsrep_provider_options`: `a.b = 1; c.d = 2`. A list that begins
 /// with a secret may be a password with semicolons, unless all names have a dot.
 fn list(arg: &str) -> Option<Vec<Range<usize>>> {
     // A URL's password may have semicolons.
@@ -109,7 +109,7 @@ fn list(arg: &str) -> Option<Vec<Range<usize>>> {
         let blanks = value.len() - value.trim_start().len();
         let value_at = from + name.len() + 1 + blanks;
         let value = value.trim();
-        // A quotation with a semicolon.
+        // The semicolon is within a quotation.
         if value.matches(is_quote).count() % 2 == 1 {
             return None;
         }
@@ -133,7 +133,7 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Parameters of PostgreSQL's connection strings, apart from those of secrets.
+/// Parameters of PostgreSQL's connection strings, except secrets.
 const PARAMETERS: [&str; 17] = [
     "application_name",
     "channel_binding",
@@ -154,8 +154,8 @@ const PARAMETERS: [&str; 17] = [
     "user",
 ];
 
-/// In a connection string of PostgreSQL, by libpq's grammar: `host=db password = 'x y'`. `None` if
-/// it is not one.
+/// The secrets in a connection string, by libpq's grammar: `host=db password = 'x y'`. `None` if
+/// the text is not one.
 fn connection(arg: &str) -> Option<Vec<Range<usize>>> {
     let mut spans = Vec::new();
     let mut rest = arg.trim_start();

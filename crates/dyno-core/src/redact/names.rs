@@ -16,7 +16,7 @@ pub(super) enum Class {
     Login,
 }
 
-/// Words of secrets anywhere in a name: `PGPASSWORD`, `client_secret`, `ssl_key_password`.
+/// Words that mark a secret anywhere in a name: `PGPASSWORD`, `client_secret`, `ssl_key_password`.
 const ANYWHERE: [&str; 9] = [
     "password",
     "passwd",
@@ -29,10 +29,10 @@ const ANYWHERE: [&str; 9] = [
     "authorization",
 ];
 
-/// Words of secrets at the end of a name: `http_pass`, `auth_token`, but not `pass_count`.
+/// Words that mark a secret at the end of a name: `http_pass`, but not `pass_count`.
 const AT_END: [&str; 5] = ["pass", "token", "passcode", "passin", "passout"];
 
-/// Words that end like one of those.
+/// Words with the same endings that do not mark a secret.
 const OTHER_WORDS: [&str; 12] = [
     "bypass",
     "compass",
@@ -48,8 +48,8 @@ const OTHER_WORDS: [&str; 12] = [
     "sortkey",
 ];
 
-/// Words after the word of a secret, in names of what is not the secret itself: `password_env`
-/// names a variable, `password_lifetime` is a number.
+/// Words after such a word, in names of something other than the secret: `password_env` names a
+/// variable, `password_lifetime` is a number.
 const ABOUT: [&str; 48] = [
     "algorithm",
     "attempts",
@@ -144,7 +144,7 @@ const CREDENTIALS: [&str; 20] = [
     "storage",
 ];
 
-/// Words before `key` in names of tables' keys and of what workloads do with them.
+/// Words before `key` in names about the keys of tables.
 const OF_TABLES: [&str; 37] = [
     "by",
     "cache",
@@ -217,7 +217,7 @@ pub(super) fn class(name: &str) -> Option<Class> {
     key(last, before)
 }
 
-/// Whether a word of secrets is in the name, and the words after it are not about the secret.
+/// Whether the name contains a word of [`ANYWHERE`], and no word of [`ABOUT`] after it.
 fn is_password(words: &[String]) -> bool {
     let of_secret = |word: &String| ANYWHERE.iter().any(|one| word.ends_with(*one));
     let found = words.iter().rposition(of_secret);

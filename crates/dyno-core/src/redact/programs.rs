@@ -1,4 +1,4 @@
-//! Secrets in options of programs whose names say nothing, such as `curl -u user:password`.
+//! Secrets in program options whose names do not suggest one, such as `curl -u user:password`.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::value::{self, Around, is_quote};
 
 /// Options with secrets.
 pub(super) struct Program {
-    /// The programs; a star stands for any ending.
+    /// The programs; `*` matches any ending.
     names: &'static [&'static str],
     flags: &'static [&'static str],
     form: Form,
@@ -18,7 +18,7 @@ pub(super) struct Program {
 pub(super) enum Form {
     /// In the word of the option only: `-px`.
     Attached,
-    /// There, or in the next word: `-p x`.
+    /// In the word of the option, or in the next one: `-p x`.
     Either,
     /// After a user's name: `-u user:x`.
     Login,
@@ -126,7 +126,7 @@ impl Program {
             return Some(0..text.len());
         }
         let at = text.find([':', ',', '%'])?;
-        // With quotes, the whole text: the password's beginning would depend on them.
+        // With quotes, hide the whole text: the start of the password would depend on them.
         let plain = !text[..at].contains(['\'', '"', '`', '\\', '$']);
         Some(if plain {
             at + 1..text.len()

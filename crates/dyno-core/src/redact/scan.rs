@@ -49,7 +49,7 @@ struct Quotes {
 }
 
 impl Quotes {
-    /// An apostrophe within a word opens nothing, and a quotation ends with its line.
+    /// An apostrophe within a word does not open a quotation. A quotation ends with its line.
     fn around(&mut self, text: &str, at: usize) -> Option<char> {
         for c in text[self.at..at].chars() {
             let in_word = self.before.is_some_and(char::is_alphanumeric);
@@ -99,7 +99,7 @@ fn ends_word(c: char) -> bool {
     c.is_whitespace() || is_quote(c)
 }
 
-/// A sign between a name and a value.
+/// The `=`, `%3d` or colon between a name and a value.
 struct Sign {
     end: usize,
     /// Whether it follows the name without a blank.
@@ -145,7 +145,7 @@ impl Name<'_> {
         self.word().starts_with('-')
     }
 
-    /// The secret after it, if it is a secret's name.
+    /// The secret that follows, if the name marks one.
     fn secret(&self) -> Option<Range<usize>> {
         if self.is("by") || self.is("as") {
             return self.identified();
@@ -164,7 +164,7 @@ impl Name<'_> {
         span.filter(|span| is_secret(class, &self.text[span.clone()]))
     }
 
-    /// The value after a sign of equality or a colon.
+    /// The value after an equals sign or a colon.
     fn assigned(&self, class: Class) -> Option<Range<usize>> {
         let sign = self.sign(class)?;
         let value = self.text[sign.end..].trim_start_matches([' ', '\t']);
@@ -195,8 +195,8 @@ impl Name<'_> {
         Some(value::span(self.text, from, around))
     }
 
-    /// The sign between the name and its value. JSON has `"password": "x"`; in a sentence a colon
-    /// is only a colon.
+    /// The sign between the name and its value. A colon counts in JSON, as in `"password": "x"`,
+    /// but not in a sentence.
     fn sign(&self, class: Class) -> Option<Sign> {
         const ENCODED: &str = "%3d";
         let before = self.before().filter(|c| is_quote(*c));

@@ -8,7 +8,7 @@ const DEPTH_MAX: usize = 32;
 /// How a backslash between single quotes is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backslash {
-    /// As a shell does: it is a character.
+    /// As in a shell: it is an ordinary character.
     Literal,
     /// As in SQL, JSON and connection strings: it escapes the next character.
     Escapes,
@@ -33,7 +33,7 @@ fn ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Where the word that begins at this byte ends. If a quotation has no end, the word ends with the
+/// The end of the word that begins at this byte. If a quotation has no end, the word ends with the
 /// line.
 pub(super) fn end(text: &str, from: usize, backslash: Backslash) -> usize {
     let mut at = from;
@@ -49,7 +49,7 @@ pub(super) fn end(text: &str, from: usize, backslash: Backslash) -> usize {
     text.len()
 }
 
-/// Where the part of a word that begins at this byte ends: a character, an escape, a quotation or a
+/// The end of the part of a word that begins at this byte: a character, an escape, a quotation or a
 /// substitution. `None` if it has no end.
 pub(super) fn part_end(text: &str, at: usize, backslash: Backslash, depth: usize) -> Option<usize> {
     let mut chars = text[at..].chars();
@@ -72,7 +72,7 @@ pub(super) fn part_end(text: &str, at: usize, backslash: Backslash, depth: usize
     }
 }
 
-/// Where a quotation ends whose content begins at this byte.
+/// The end of the quotation whose content begins at this byte.
 pub(super) fn quotation_end(text: &str, from: usize, quote: char, escapes: bool) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text[from..].char_indices() {
@@ -86,7 +86,7 @@ pub(super) fn quotation_end(text: &str, from: usize, quote: char, escapes: bool)
     None
 }
 
-/// Where a text between double quotes ends, which may contain substitutions.
+/// The end of a text in double quotes, which may contain substitutions.
 fn double_end(text: &str, from: usize, backslash: Backslash, depth: usize) -> Option<usize> {
     let mut at = from;
     while let Some(c) = text[at..].chars().next() {
@@ -100,7 +100,7 @@ fn double_end(text: &str, from: usize, backslash: Backslash, depth: usize) -> Op
     None
 }
 
-/// Where a substitution ends, which may contain quotations, brackets and further substitutions.
+/// The end of a substitution, which may contain quotations, brackets and further substitutions.
 fn group_end(
     text: &str,
     from: usize,

@@ -39,7 +39,7 @@ pub(super) fn span(text: &str, from: usize, around: Around) -> Range<usize> {
     }
 }
 
-/// Where the value at this byte ends, by the reading that ends last.
+/// The end of the value at this byte. If it can be read in several ways, the last end counts.
 pub(super) fn end(text: &str, from: usize, around: Around) -> usize {
     let read = |backslash| match around.quote {
         Some(quote) if around.whole => rest_of_quotation(text, from, quote, backslash),
@@ -52,7 +52,7 @@ pub(super) fn end(text: &str, from: usize, around: Around) -> usize {
     read(Backslash::Literal).max(read(Backslash::Escapes))
 }
 
-/// Where the quotation around a value ends, and the word of which it is a part.
+/// The end of the quotation around a value, or of the word that contains that quotation.
 fn rest_of_quotation(text: &str, from: usize, quote: char, backslash: Backslash) -> usize {
     let escapes = quote != '\'' || backslash == Backslash::Escapes;
     match quotation_end(text, from, quote, escapes) {
@@ -62,7 +62,7 @@ fn rest_of_quotation(text: &str, from: usize, quote: char, backslash: Backslash)
     }
 }
 
-/// Where a word ends: at a blank, at the end of the quotation around it, or in a URL at the next
+/// The end of a word: at a blank, at the end of the quotation around it, or in a URL at the next
 /// parameter.
 fn word_end(text: &str, from: usize, around: Around, backslash: Backslash) -> usize {
     // A quoted URL may have blanks.
@@ -90,7 +90,7 @@ fn word_end(text: &str, from: usize, around: Around, backslash: Backslash) -> us
     text.len()
 }
 
-/// Where a quoted value ends, unless the word continues after it. In SQL, `''` is a quote.
+/// The end of a quoted value, unless the word continues after it. In SQL, `''` is a quote.
 fn quotation(text: &str, from: usize, literal: bool, backslash: Backslash) -> Option<usize> {
     let quote = text[from..].chars().next().filter(|c| is_quote(*c))?;
     let goes_on = |c: char| if literal { c == quote } else { is_quote(c) };
@@ -103,7 +103,7 @@ fn quotation(text: &str, from: usize, literal: bool, backslash: Backslash) -> Op
     next.is_none_or(ends).then_some(at)
 }
 
-/// Where `\"a b\"` ends, as in a quoted command.
+/// The end of `\"a b\"`, as in a quoted command.
 fn escaped_quotation(text: &str, from: usize) -> Option<usize> {
     const ESCAPED_BYTES: usize = 2;
     let mark = text.get(from..from + ESCAPED_BYTES)?;

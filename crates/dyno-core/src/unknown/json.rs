@@ -69,9 +69,9 @@ fn zeros_to_null(object: &mut Value, fields: &[&str]) {
     }
 }
 
-/// Replaces the unknown figures of a summary by null. Adds an object `assumed` with those that are
-/// not zero, with which Dyno computes: the assumed length and its events, and statements of unknown
-/// kinds.
+/// Replaces the unknown figures of a summary by null. Adds an object `assumed` with the nonzero
+/// values that Dyno uses in their place: the assumed length and its events, and statements of
+/// unknown kinds.
 pub fn forget_reversibly(run: &mut Value, gaps: &[NotObserved]) {
     let whole = run.clone();
     forget(run, gaps);

@@ -46,7 +46,7 @@ impl Group<'_> {
         jobs.filter(|job| job.error == 0).find_map(early)
     }
 
-    /// The time for which a job surely runs.
+    /// The runtime that a job must reach; `None` if it may end earlier.
     fn asked_ms(&self, job: &Job) -> Option<u64> {
         let option = |name: &str| job.option(self.last, name);
         let is_timed = option("time_based").is_some_and(|own| own.as_str() != Some("0"));

@@ -2,8 +2,8 @@
 
 use super::output::Output;
 
-/// A lower rate with connecting than this share of the one without it shows that clients connect
-/// for each transaction.
+/// If the rate with connecting is below this share of the one without it, clients connect for each
+/// transaction.
 const SLOW: f64 = 0.95;
 /// A server starts a process for each connection, which takes at least this long.
 const EACH_MS: f64 = 0.2;
@@ -12,7 +12,7 @@ const EACH_CLIENT: u64 = 20;
 /// The short options of pgbench that have no value.
 const FLAGS: &str = "inqvCNSrld";
 
-/// Whether clients spend much of the time to connect, perhaps for each transaction.
+/// Whether clients spend much of their time connecting, perhaps for each transaction.
 pub(super) fn is_slow(output: &Output) -> bool {
     let rates = output.tps_with_connecting.zip(output.tps);
     let slow = rates.is_some_and(|(with, without)| with < without * SLOW);
@@ -20,7 +20,7 @@ pub(super) fn is_slow(output: &Output) -> bool {
 }
 
 /// From version 14 on, a report of `--connect` has only the rate that includes connecting, and the
-/// mean time to connect. Earlier versions print two rates instead, from which the same follows.
+/// mean time to connect. Earlier versions print two rates instead, from which both follow.
 pub(super) fn as_recent_versions(output: &mut Output) {
     let Some(each_ms) = each_ms(output).filter(|each_ms| reconnects(output, *each_ms)) else {
         return;
@@ -32,8 +32,8 @@ pub(super) fn as_recent_versions(output: &mut Output) {
     output.said.push((Some(output.line), text.to_owned()));
 }
 
-/// The mean time to connect, if each transaction does. The rate without connecting is over the time
-/// of the run without the mean time that a client connects.
+/// The mean time to connect, if each transaction does. pgbench computes the rate without connecting
+/// over the time of the run minus the mean time that a client spent connecting.
 fn each_ms(output: &Output) -> Option<f64> {
     let (with, without) = output.tps_with_connecting.zip(output.tps)?;
     let clients = f64::from(output.clients?);

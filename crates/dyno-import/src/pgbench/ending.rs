@@ -2,7 +2,7 @@
 
 use super::output::{Output, Script};
 
-/// The share of all that a script's weight asks for has one decimal, in percent.
+/// Half of the last digit of a script's target share, which has one decimal, in percent.
 const SHARE_ROUNDING: f64 = 0.05;
 
 /// What is missing at the end of an output.

@@ -3,17 +3,16 @@
 /// A message about clients that were aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Abort {
-    /// It says so.
+    /// The message says so.
     Certain,
-    /// Its language is unknown. It has no numbers or names, so at the end of a run it can only say
-    /// that the run was aborted: pgbench prints nothing else after its report (`main` in
-    /// `pgbench.c`).
+    /// Its language is unknown, and it has no numbers or names. After the report it can only say
+    /// that the run was aborted: pgbench prints no other message there (`main` in `pgbench.c`).
     AtEnd,
-    /// Its language is unknown.
+    /// Its language is unknown, and it has numbers or names.
     Possible,
 }
 
-/// What a line says of aborted clients; `None` if it is not about them, as far as is known.
+/// Whether a line reports aborted clients; `None` if it does not.
 pub(super) fn abort(bare: &str) -> Option<Abort> {
     if aborts(bare) {
         return Some(Abort::Certain);

@@ -15,7 +15,7 @@ const OWN_SHARE_ROUNDING: f64 = 0.001;
 /// Scripts with less than this share of the transactions are not all scripts. Threads count
 /// transactions without a lock, so a few may be lost.
 const ALL: f64 = 0.9;
-/// Relative tolerance between means that several threads add to without a lock.
+/// Relative tolerance of means that several threads update without a lock.
 const UNLOCKED: f64 = 0.1;
 
 /// Figures of scripts that cannot be true, which are removed.
@@ -44,8 +44,9 @@ pub(super) fn leave_out(output: &mut Output, processed: u64, tps: f64) -> Vec<St
     all
 }
 
-/// Removes the scripts' means if the mean of all transactions is not theirs, each with its count.
-/// The mean of all may be wrong, too. A mean that is computed from the clients' time includes more.
+/// Removes the scripts' means if their mean, weighted by count, is not that of all transactions,
+/// which may also be the wrong one. Does not compare a mean computed from the clients' time, which
+/// includes more.
 pub(super) fn leave_out_means(output: &mut Output, processed: u64) -> Option<String> {
     let (mean_ms, _) = output.latency_ms.zip(output.stddev_ms)?;
     let (count, sum_ms) = timed(output)?;
@@ -104,12 +105,12 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
     output.scripts.iter().filter_map(wrong).collect()
 }
 
-/// The scripts together have the transactions of the run, and those that failed, were skipped or
-/// retried.
+/// The scripts' counts add up to those of the run: all transactions, and those that failed, were
+/// skipped or retried.
 fn sums(output: &Output) -> Vec<String> {
     type Pick = fn(&Script) -> Option<u64>;
     type Kind = (&'static str, &'static str, Pick, Option<u64>);
-    // The count of a script without a line about those that were skipped may include them.
+    // Without a line about skipped transactions, a script's count may include them.
     let mut scripts = output.scripts.iter();
     let processed = scripts.all(|own| ending::knows_all_of(output, own));
     let processed = output.processed.filter(|_| processed);

@@ -101,11 +101,11 @@ pub(super) struct Output {
     pub(super) aborted: bool,
     /// The line of a message in an unknown language, which may say that a client was aborted.
     pub(super) foreign: Option<usize>,
-    /// Whether such a message that has no name or number is behind the last figure.
+    /// Whether such a message, without a name or number, follows the last figure.
     pub(super) ends_foreign: bool,
     /// Whether means follow a colon, as up to version 9.5.
     pub(super) is_oldest: bool,
-    /// Whether no blank is before a percent sign, as in recent versions.
+    /// Whether percent signs follow without a blank, as in recent versions.
     pub(super) is_compact: bool,
     pub(super) scripts: Vec<Script>,
     pub(super) statements: Vec<Statement>,
@@ -134,7 +134,7 @@ impl Output {
         }
     }
 
-    /// Whether clients were aborted, as far as is known.
+    /// Whether clients were aborted, or may have been.
     pub(super) fn may_be_aborted(&self) -> bool {
         self.aborted || self.foreign.is_some()
     }
@@ -144,7 +144,7 @@ impl Output {
         !self.points.is_empty() && self.version.is_none() && !self.begun_report()
     }
 
-    /// Makes the figures of all versions alike, and computes a missing rate.
+    /// Makes the figures of all versions comparable, and computes a missing rate.
     pub(super) fn complete(&mut self) {
         self.aborted |= self.ends_foreign;
         skipped::remove(self);

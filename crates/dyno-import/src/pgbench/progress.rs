@@ -18,11 +18,11 @@ pub(super) struct Point {
     pub(super) skipped: Option<u64>,
     pub(super) retried: Option<u64>,
     pub(super) retries: Option<u64>,
-    /// The number of its parts, which all lines of a run have.
+    /// The number of its parts, which is the same in all lines of a run.
     parts: usize,
 }
 
-/// The parts of a line behind its rate.
+/// The parts of a line after its rate.
 const PARTS: [&str; 6] = [
     "lat # ms stddev #",
     "# failed",
@@ -77,9 +77,9 @@ fn time(word: &str) -> Option<f64> {
 }
 
 impl Point {
-    /// Whether this line lacks its end, which would make counts 0: it ends within a part, or has
-    /// fewer parts than the line before it. Only the longest line is known to be whole if the log
-    /// ends with it and there is no other one.
+    /// Whether this line is cut off, so that missing counts would be read as 0: it ends within a
+    /// part, or has fewer parts than the line before it. If a log ends with its only line, that
+    /// line is known to be whole only if it has all parts.
     pub(super) fn is_torn(&self, rest: &str, cut: bool, before: Option<&Self>) -> bool {
         let last = text::shape(rest.rsplit(", ").next().unwrap_or(rest));
         let begins = |whole: &&str| **whole != last && whole.starts_with(last.as_str());

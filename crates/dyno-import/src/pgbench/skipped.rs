@@ -5,7 +5,7 @@ use super::output::Output;
 
 /// The figures of pgbench that include skipped transactions: from `printResults`,
 /// `printProgressReport` and `accumStats` in the `pgbench.c` of versions 9.5 and 10, and from logs
-/// of 13 and 15. 9.6 is taken to be like 10, and 11, 12 and 14 like 13.
+/// of 13 and 15. Dyno assumes that 9.6 is like 10, and that 11, 12 and 14 are like 13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Included {
     /// None: version 9.5, and from 15 on.
@@ -20,7 +20,7 @@ impl Included {
     fn of(output: &Output) -> Self {
         match () {
             () if output.is_recent() || output.is_oldest => Self::Nowhere,
-            // From 11 on, the number of transactions that ran is behind those above the limit.
+            // From 11 on, the line about the limit also has the number of transactions that ran.
             () if output.limit.is_some() && output.limit_of.is_none() => Self::Everywhere,
             () => Self::InLag,
         }

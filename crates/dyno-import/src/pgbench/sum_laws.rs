@@ -58,7 +58,7 @@ fn itself(line: &Sum) -> Option<String> {
 }
 
 impl Spread {
-    /// Why no such number of values can have these figures.
+    /// Why this number of values cannot have these figures.
     fn wrong(&self, count: f64) -> Option<String> {
         let Self {
             sum,

@@ -25,7 +25,7 @@ fn argv(tool: Tool, text: &str) -> String {
 }
 
 #[test]
-fn commands_of_sysbench_keep_no_secret() {
+fn secrets_in_sysbench_commands_are_hidden() {
     for (options, kept) in [
         (
             "--mysql-password=a\\ S3cr3tX --tables=2",
@@ -57,7 +57,7 @@ fn commands_of_sysbench_keep_no_secret() {
 }
 
 #[test]
-fn commands_of_pgbench_keep_no_secret() {
+fn secrets_in_pgbench_commands_are_hidden() {
     for (command, kept) in [
         (
             "pgbench \"host=db user=x password='a S3cr3tX' dbname=b\" -c 1",
@@ -89,7 +89,7 @@ fn commands_of_pgbench_keep_no_secret() {
 }
 
 #[test]
-fn messages_keep_no_secret() {
+fn secrets_in_messages_are_hidden() {
     let fatal = "FATAL: cannot connect with 'host=db password=S3cr3tX'\n";
     read(Tool::Sysbench, &format!("{SYSBENCH}{fatal}"));
     let error = "pgbench: error: no connection to host=db password='a S3cr3tX'\n";
@@ -100,7 +100,7 @@ fn messages_keep_no_secret() {
 }
 
 #[test]
-fn options_of_fio_keep_no_secret() {
+fn secrets_in_fio_options_are_hidden() {
     let mut document: serde_json::Value = serde_json::from_str(FIO).unwrap();
     let jobs = document["jobs"].as_array_mut().unwrap();
     for job in jobs {

@@ -20,7 +20,7 @@ const WIDTH: f64 = 0.02;
 /// Why a histogram may lack latencies.
 const OPEN: &str = "the log ends within the histogram of latencies";
 const DAMAGED: &str = "a line of the histogram of latencies is damaged";
-/// sysbench forgets the latencies before a checkpoint.
+/// sysbench clears its histogram at each checkpoint.
 const SINCE_CHECKPOINT: &str =
     "the histogram of latencies covers only the time since the last checkpoint";
 /// Why it is left out.
@@ -48,8 +48,8 @@ pub(crate) fn begin(draft: &mut Draft) {
     draft.histogram_lacks = Some(OPEN);
 }
 
-/// Takes a line of the table; returns `false` if it is another one. An empty line or the statistics
-/// end the table. Empty lines may also be those of other programs.
+/// Takes a line of the table; returns `false` if it is not part of it. An empty line or the
+/// statistics end the table. Other programs may also print empty lines.
 pub(crate) fn take(draft: &mut Draft, line: &Line) -> bool {
     let (_, text) = line.unstamped();
     if let Some(row) = row(text).filter(|_| !line.cut) {

@@ -12,7 +12,7 @@ use crate::{conservation, laws};
 /// Block sizes are printed with at least four digits (`9.7656KiB`), and bytes with five.
 const BLOCK_ROUNDING: f64 = 0.001;
 const MIB: f64 = 1_048_576.0;
-/// sysbench syncs each file at the end; by default it has this many.
+/// The default number of files. sysbench syncs each of them at the end.
 const FILES: u64 = 128;
 /// sysbench prints the times of lines in whole seconds.
 const TIME_ROUNDING_S: f64 = 0.5;
@@ -278,8 +278,8 @@ fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     }
 }
 
-/// Whether MiB differ from those that operations make, by more than the digits of both (`%.2f`)
-/// and of the block's size.
+/// Whether the printed MiB differ from those of the operations by more than the rounding of both
+/// (`%.2f`) and of the block's size.
 fn is_other(made: f64, printed: f64, block: f64) -> bool {
     let room = ROUNDING + ROUNDING * block / MIB + BLOCK_ROUNDING * made.max(printed);
     (made - printed).abs() > room

@@ -31,7 +31,7 @@ pub(super) const CLOCKS_S: f64 = 0.01;
 const HISTOGRAM_END_MS: f64 = 98_000.0;
 /// Buckets of the histogram are up to 2 % wide.
 const BUCKET: f64 = 0.05;
-/// The least difference of two percentiles, which have few digits.
+/// Smaller differences of percentiles may be due to rounding.
 const FEW_DIGITS_MS: f64 = 0.02;
 const MEAN: Figure = Figure::Latency(Statistic::Mean);
 
@@ -264,7 +264,7 @@ fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
                  {ms:.2} ms"
             );
             let own = Figure::Latency(Statistic::Percentile(percent));
-            // If the mean fits, too, the histogram is true.
+            // If the mean fits, too, the histogram is right.
             let both = [own, Figure::Histogram];
             let wrong = if mean.is_some() { 1 } else { 2 };
             found.push(Broken::new(&text, &both[..wrong]));

@@ -46,9 +46,9 @@ pub(crate) struct Draft {
     pub(crate) report: Option<Report>,
     /// (milliseconds, count), lowest first, unless the log has another order.
     pub(crate) histogram: Vec<(f64, u64)>,
-    /// Why it may have only a part of the latencies.
+    /// Why the histogram may lack latencies.
     pub(crate) histogram_lacks: Option<&'static str>,
-    /// Why it is left out although it was printed.
+    /// Why the printed histogram is left out.
     pub(crate) histogram_left_out: Option<&'static str>,
     /// Error messages of sysbench: (seconds, text).
     pub(crate) complaints: Vec<(f64, String)>,

@@ -80,8 +80,8 @@ pub(crate) fn text(log: &str) -> Option<Written> {
     Some(written)
 }
 
-/// A cut JSON up to the last complete object or list, with all open brackets closed; and whether it
-/// ends within a list of a report.
+/// Truncated JSON up to the last complete object or list, with all open brackets closed; and
+/// whether it ends within a list of a report.
 fn closed(log: &str) -> Option<(String, bool)> {
     /// The brackets around the contents of a report: of the JSON, sysstat, the hosts, a host, and
     /// its reports.

@@ -317,7 +317,7 @@ fn a_device_whose_row_is_damaged_or_cut_off_is_unknown_not_idle() {
 }
 
 #[test]
-fn a_list_of_devices_that_the_end_of_a_json_cuts_is_partial() {
+fn a_list_of_devices_cut_off_in_json_is_partial() {
     let report = |second: u32| {
         format!(
             r#"{{"timestamp": {{"date": "2026-11-25", "time": "16:59:5{second}", "utc": 1}},

@@ -1,5 +1,5 @@
-//! Reads the records of log drivers and of the journal: a JSON object per line, which holds a line
-//! of the program, as Docker's driver `json-file` and `journalctl -o json` write them.
+//! Reads the records of log drivers and of the journal, as Docker's driver `json-file` and
+//! `journalctl -o json` write them: a JSON object for each line of the program.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ const TEXTS: [&str; 4] = ["log", "MESSAGE", "message", "msg"];
 const TIMES: [&str; 3] = ["time", "@timestamp", "timestamp"];
 const US_PER_S: u64 = 1_000_000;
 
-/// What a record holds.
+/// The relevant fields of a record.
 struct Record {
     text: String,
     source: String,

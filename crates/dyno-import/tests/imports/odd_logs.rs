@@ -106,7 +106,7 @@ fn ignores_a_sysbench_report_cut_within_a_figure() {
 }
 
 #[test]
-fn other_text_within_a_figure_of_a_report_is_named() {
+fn other_text_within_a_figure_of_a_report_is_reported() {
     let text = format!("{}{}", lines(20, (0, 0.0)), report(14_000, 20.003));
     let text = text.replace(
         "transactions: 14000 (",

@@ -69,7 +69,7 @@ fn cut_off(run: &RunRecord) -> &str {
 }
 
 #[test]
-fn an_output_that_is_cut_anywhere_contradicts_nothing() {
+fn an_output_cut_off_anywhere_has_no_contradictions() {
     let whole = one(WHOLE);
     assert_eq!((contradictions(&whole), cut_off(&whole)), ("", ""));
     assert_eq!(whole.head.workload.name, "a.sql+b.sql");
@@ -116,7 +116,7 @@ fn a_report_that_ends_within_its_scripts_is_cut_off() {
 }
 
 #[test]
-fn a_progress_line_without_its_end_is_no_zero() {
+fn counts_cut_off_a_progress_line_are_not_zero() {
     let lines: Vec<&str> = WHOLE.lines().take(3).collect();
     let text = lines.join("\n");
     let cut = text.strip_suffix("ries").unwrap();
@@ -213,7 +213,7 @@ fn aborted(during: &str, at_end: &str) -> String {
 }
 
 #[test]
-fn aborted_clients_are_known_in_any_language() {
+fn aborted_clients_are_detected_in_any_language() {
     const DURING: &str = "pgbench: Fehler: Client 1 Skript 0 in Befehl 4 abgebrochen: ERROR:  x\n";
     assert_has(contradictions(&one(&aborted("", ""))), "clients busy");
     for at_end in [

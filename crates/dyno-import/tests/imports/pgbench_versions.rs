@@ -1,4 +1,4 @@
-//! Versions of pgbench print different figures of the same kind of run; the runs are comparable.
+//! Versions of pgbench print figures differently; the imported runs are comparable.
 
 // Clippy does not treat test helpers as tests.
 
@@ -51,8 +51,8 @@ fn found(text: &str) -> (f64, f64, u64, f64) {
 }
 
 #[test]
-fn the_lag_is_that_of_transactions_that_ran() {
-    // 40 ms per transaction that ran, and 8 ms per transaction.
+fn the_lag_excludes_skipped_transactions() {
+    // The mean lag is 40 ms per transaction that ran, and 8 ms per transaction.
     assert_eq!(found(SKIPPED), (10.0, 40.0, 1000, 100.0));
     let banner = |version: &str| format!("pgbench ({version})\n{SKIPPED}");
     assert_eq!(found(&banner("14.5")), (10.0, 40.0, 1000, 100.0));
@@ -107,7 +107,7 @@ fn versions_9_6_and_10_count_skipped_transactions_as_processed() {
     assert_eq!(run.intervals[3].counters.events, 100);
     let lag = run.series("import.lag.mean").unwrap();
     assert!((lag.points[3].1 - 40.0).abs() < 1e-6, "{lag:?}");
-    // Version 9.5 counts them apart.
+    // Version 9.5 counts them separately.
     let oldest = SKIPPED
         .replace("0/1000 (0.000 %)", "0 (0.000 %)")
         .replace("latency average =", "latency average:")
@@ -145,7 +145,7 @@ SQL script 2: b.sql
 
 #[test]
 fn sums_of_old_versions_have_no_skipped_transactions() {
-    // Of the second line 3 transactions ran, with latencies of 10, 20 and 30 ms.
+    // In the second line 3 transactions ran, with latencies of 10, 20 and 30 ms.
     let sums = "1795797217 2 30000 500000000 10000 20000 2000 2000000 1000 1000 0\n\
                 1795797218 5 60000 1400000000 10000 30000 6000 14000000 1000 3000 2\n\
                 1795797219 2 30000 500000000 10000 20000 2000 2000000 1000 1000 0\n";
@@ -161,7 +161,7 @@ fn sums_of_old_versions_have_no_skipped_transactions() {
 }
 
 #[test]
-fn a_rate_of_connecting_runs_includes_connecting_in_all_versions() {
+fn the_rate_of_reconnecting_clients_includes_connecting() {
     let old = "transaction type: <builtin: select only>\nscaling factor: 1\nquery mode: simple\n\
                number of clients: 2\nnumber of threads: 1\nduration: 4 s\n\
                number of transactions actually processed: 800\nlatency average = 10.000 ms\n\
@@ -185,7 +185,7 @@ fn a_rate_of_connecting_runs_includes_connecting_in_all_versions() {
         assert!(connect.clone().any(|(name, _)| name == "connect"));
         assert_eq!(contradictions(&run), "");
     }
-    // A run that connects once is measured without it.
+    // If clients connect only once, the rate excludes connecting.
     let once = old.replace("tps = 200.0", "tps = 399.0");
     let once = once
         .replace("= 10.000 ms", "= 5.013 ms")
@@ -206,7 +206,7 @@ fn reconnects_are_unknown() {
 }
 
 #[test]
-fn the_user_may_say_when_a_run_began() {
+fn the_user_can_give_the_start_of_a_run() {
     let options = Options {
         started_unix_s: Some(1_795_272_312.0),
         ..Options::default()
@@ -220,7 +220,7 @@ fn the_user_may_say_when_a_run_began() {
         assert_eq!(started, options.started_unix_s);
         assert_eq!(run.not_observed("started_unix_s"), None);
     }
-    // Only the first of several runs began then, and a log's own time counts.
+    // The time applies to the first of several runs. A time in the log takes precedence.
     let two = format!(
         "{SKIPPED}pgbench (14.2)\n{}",
         SKIPPED.replace("1000", "1001")
@@ -236,7 +236,7 @@ fn the_user_may_say_when_a_run_began() {
 }
 
 #[test]
-fn times_before_the_lines_are_no_part_of_them() {
+fn times_before_the_lines_are_removed() {
     let hammerdb = "HammerDB CLI v4.10\nVuser 1:Beginning rampup time of 1 minutes\n\
                     Vuser 1:Timing test period of 5 in minutes\n\
                     Vuser 1:TEST RESULT : System achieved 439 NOPM from 1010 MySQL TPM\n";

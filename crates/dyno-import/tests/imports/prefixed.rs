@@ -64,7 +64,7 @@ fn prefixes_do_not_change_the_figures_of_any_tool() {
 }
 
 #[test]
-fn a_damaged_record_is_named() {
+fn a_damaged_record_is_reported() {
     let text = each(text!("consistent.out"), record);
     let cut = &text[..text.trim_end().rfind('\n').unwrap() + 40];
     let imported = read(Tool::Sysbench, cut);

@@ -144,7 +144,7 @@ fn differences(summary: &DuetSummary, all: bool) -> String {
     lines.join("\n")
 }
 
-/// What a comparison of a side with itself shows.
+/// The interval of a comparison of a side with itself.
 fn limit(own: &DuetFigure) -> String {
     let Some((low, high)) = own.low.zip(own.high) else {
         return "too few blocks for an interval".to_owned();
@@ -156,7 +156,7 @@ fn limit(own: &DuetFigure) -> String {
     format!("{} – {}{chance}", times(low), times(high))
 }
 
-/// What a figure is called in the answer, and the words for less and more of it.
+/// The name of a figure in the answer, and the words for less and more of it.
 fn subject(figure: &DuetFigure) -> (String, [&'static str; 2]) {
     match figure.better {
         Better::Higher => ("B".to_owned(), ["slower", "faster"]),

@@ -323,7 +323,7 @@ fn columns_of_an_imported_run_match_its_json() {
 }
 
 #[test]
-fn figures_that_a_log_lacks_are_null_and_come_back() {
+fn figures_that_a_log_lacks_are_stored_as_null_and_restored() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let mut results = Results::open(&path).unwrap();

@@ -410,7 +410,7 @@ fn reports_settings_that_moved_back() {
 }
 
 #[test]
-fn settings_that_changed_are_a_doubt() {
+fn changed_settings_raise_a_doubt() {
     let moved = |run: &mut RunRecord, name: &str, end: Option<&str>| {
         let found = run.settings.iter_mut().find(|setting| setting.name == name);
         found.unwrap().end = end.map(str::to_owned);

@@ -84,7 +84,7 @@ fn neighbours_of_the_server_make_the_figure_doubtful() {
 }
 
 #[test]
-fn steal_and_kernel_log_problems_there_count() {
+fn steal_and_kernel_log_problems_of_the_server_host_count() {
     let mut run = elsewhere();
     samples::drop_series(&mut run, "server.host.cpu.steal");
     samples::series(&mut run, "server.host.cpu.steal", &[12.0; 30]);

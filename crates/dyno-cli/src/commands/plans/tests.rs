@@ -49,7 +49,7 @@ fn a_drive_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_spin_is_short_and_for_an_open_loop() {
+fn spin_needs_a_rate_and_is_at_most_a_millisecond() {
     let why = |line: &str| drive_of(&parsed(line)).unwrap_err().to_string();
     assert!(why("--spin 10us").contains("add --rate"));
     assert!(why("--rate 5/s --spin 2ms").contains("at most 1ms"));

@@ -79,7 +79,7 @@ fn command_lines_hide_whole_values() {
 }
 
 #[test]
-fn what_is_around_a_secret_stays() {
+fn text_around_a_secret_is_kept() {
     for (line, shown) in [
         (
             "sysbench --mysql-password=a\\ b --threads=4 run",
@@ -112,7 +112,7 @@ fn what_is_around_a_secret_stays() {
 }
 
 #[test]
-fn free_text_loses_its_secrets() {
+fn secrets_in_free_text_are_hidden() {
     for (typed, shown) in [
         (
             "export MYSQL_PWD='a b'; sysbench run",
@@ -157,7 +157,7 @@ fn free_text_loses_its_secrets() {
 }
 
 #[test]
-fn settings_and_options_lose_their_secrets() {
+fn secrets_in_settings_and_options_are_hidden() {
     for (name, value, shown) in [
         ("http_pass", "a b", HIDDEN),
         ("http_s3_key", "a", HIDDEN),
@@ -204,7 +204,7 @@ fn settings_and_options_lose_their_secrets() {
 }
 
 #[test]
-fn ordinary_settings_and_words_stay() {
+fn ordinary_settings_and_words_are_shown() {
     for (name, value) in [
         ("key_buffer_size", "128M"),
         ("ssl_key", "/etc/mysql/server-key.pem"),

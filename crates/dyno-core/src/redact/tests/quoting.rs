@@ -1,4 +1,4 @@
-//! Whatever a value contains and however it is quoted, no part of it is shown.
+//! No part of a secret is shown, for any content and any quoting.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 

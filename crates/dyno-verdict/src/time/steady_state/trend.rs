@@ -12,7 +12,7 @@ use crate::view::View;
 
 /// The trend of a series, in percent from its first value to its last.
 pub(super) struct Trend {
-    /// Of the most significant shape, or of the even shape if none is significant.
+    /// The drift of the most significant shape, or of the even shape if none is significant.
     pub(super) drift: f64,
     /// 99 % interval of the drift, whatever its shape; an interval without 0 proves a drift.
     pub(super) sure: Bounds,
