@@ -102,7 +102,7 @@ pub(crate) fn join(
     warnings
 }
 
-/// Notes what the host's logs do not show.
+/// Records which series the host's logs lack.
 fn note_gaps(run: &mut RunRecord, logs: &[HostLog]) {
     observed(&mut run.not_observed, "host");
     let tools: Vec<&str> = logs.iter().map(|log| log.tool).collect();

@@ -40,7 +40,7 @@ const OF_BOTH: [&str; 5] = [
     "moved-settings",
 ];
 
-/// Makes doubts "not checked" that the other side of a duet may have caused.
+/// Changes doubts that the other side of a duet may have caused to "not checked".
 pub(crate) fn apply(run: &RunRecord, findings: &mut [Finding]) {
     if run.fact(names::DUET_SIDE).is_none() {
         return;

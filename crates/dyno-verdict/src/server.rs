@@ -185,8 +185,8 @@ fn connection(view: &View) -> CheckResult {
     .with_some("prepared", prepared, "percent of the statements")
 }
 
-/// From this share of the run's own statements among the server's on, the server's counters
-/// describe the run.
+/// If at least this share of the server's statements is the run's, the server's counters describe
+/// the run.
 const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {

@@ -20,7 +20,7 @@ pub struct Noise {
 
 /// A gap of this many milliseconds shows in a 99.9th percentile.
 const LONGEST_MS_MAX: f64 = 5.0;
-/// Gaps that take this share of the time cost a load as much of every core.
+/// Gaps that take this share of the time take as large a share of every core from a load.
 const SHARE_MAX: f64 = 0.02;
 
 /// The finding about the noise.

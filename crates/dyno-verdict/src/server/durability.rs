@@ -254,7 +254,7 @@ fn durability(view: &View) -> CheckResult {
             promise.sentence()
         ));
     }
-    // The promise of the settings covers only tables with a log, and the file that was checked.
+    // The settings promise durability only of tables with a log, and of the file that was checked.
     if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
         return CheckResult::not_checked(format!(
             "The settings promise this, but it may not apply to what was written: {}",
