@@ -3,7 +3,7 @@
 
     bench/scripts/load_data.py DYNO URL [ROWS [ROUNDS]]
 
-URL is of MariaDB or MySQL, e.g. mysql://root@localhost/sbtest?socket=/tmp/mysql.sock. The table
+URL is a MariaDB or MySQL target, such as mysql://root@localhost/sbtest?socket=/tmp/mysql.sock. The table
 sbtest1 is dropped and created again. Both load it through one connection and create its index
 afterwards. The `mysql` client of the PATH reads the file, and the server must allow it
 (local_infile=ON). Prints the times and the ratio of the rows per second.

@@ -1,7 +1,7 @@
 -- Events of `selects` point selects on a table of oltp_read_write: their cost is known exactly.
 
 sysbench.cmdline.options = {
-  selects = {"Point selects of an event", 33},
+  selects = {"Point selects per event", 33},
   table_size = {"Rows of sbtest1", 10000},
 }
 

@@ -230,7 +230,7 @@ fn begin(parsed: &Parsed) -> Result<Option<f64>> {
 fn spin(parsed: &Parsed, usual: Duration) -> Result<Duration> {
     let spin = settings::duration(parsed, "spin", usual)?;
     if parsed.has("spin") && !parsed.has("rate") {
-        return Err(usage("--spin is for an open loop: add --rate"));
+        return Err(usage("--spin needs an open loop: add --rate"));
     }
     if spin > SPIN_MAX {
         let longest = format_duration(SPIN_MAX);

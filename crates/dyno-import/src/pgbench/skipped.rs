@@ -53,8 +53,8 @@ pub(super) fn remove(output: &mut Output) {
     };
     *mean_ms *= all as f64 / ran as f64;
     let text = format!(
-        "this version of pgbench divides the lag behind the schedule by skipped transactions, too: \
-         the mean of those that ran is {mean_ms:.3} ms"
+        "this version of pgbench averages the lag behind the schedule over skipped transactions, \
+         too; over those that ran, it is {mean_ms:.3} ms"
     );
     output.said.push((Some(output.line), text));
 }

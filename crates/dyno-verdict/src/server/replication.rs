@@ -112,7 +112,7 @@ fn replication(view: &View) -> CheckResult {
                 "See its status (SHOW REPLICA STATUS) for the error, and start it again.",
             ),
             false => CheckResult::not_checked(format!(
-                "The server is a {fact} and does not know their lag: observe a replica."
+                "The server is a {fact} and does not report its replicas' lag: observe a replica."
             )),
         };
     };
