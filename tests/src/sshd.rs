@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, Permissions};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::ports::free_port;
 use xtask::servers::process::is_root;
 use xtask::servers::programs::find;
 
@@ -120,9 +121,7 @@ impl Sshd {
     /// The program is missing, or does not listen.
     pub fn start_with(ssh: &Ssh, options: &[&str]) -> Self {
         for _ in 0..ATTEMPTS {
-            let free = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = free.local_addr().unwrap();
-            drop(free);
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap()));
             let change = |command: &mut Command| {
                 command.args(options.iter().flat_map(|option| ["-o", *option]));
             };

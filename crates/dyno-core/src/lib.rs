@@ -54,6 +54,7 @@ pub mod headline;
 pub mod interval;
 pub mod mounts;
 pub mod plan;
+pub mod ports;
 pub mod rand;
 pub mod record;
 pub mod redact;

@@ -1,10 +1,12 @@
 //! A proxy in front of a server: HAProxy on loopback, which forwards bytes and ends with Dyno.
 
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use dyno_core::ports::free_port;
 
 use crate::error::{OnPath, Result, failed, usage};
 use crate::process::{confine, give, program, unprivileged, wait_until};
@@ -80,7 +82,7 @@ impl Proxy {
     /// It does not start, or does not accept connections; with its output.
     pub fn start(server: &Server, options: &ProxyOptions) -> Result<Self> {
         let identity = unprivileged()?;
-        let port = free_port()?;
+        let port = free_port().on("find a port on", Path::new("127.0.0.1"))?;
         let folder = server.folder().path().to_owned();
         let (file, log) = (folder.join("haproxy.cfg"), folder.join("haproxy.log"));
         fs::write(&file, configuration(port, server.port(), options.threads)).on("write", &file)?;
@@ -128,13 +130,6 @@ fn configuration(port: u16, server: u16, threads: u32) -> String {
          connect 5s\n    timeout client 24h\n    timeout server 24h\nlisten database\n    bind \
          127.0.0.1:{port}\n    server database 127.0.0.1:{server}\n"
     )
-}
-
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    let address = address.on("find a port on", Path::new("127.0.0.1"))?;
-    Ok(address.port())
 }
 
 fn last_lines(log: &Path) -> String {

@@ -1,13 +1,14 @@
 //! One of Dyno's servers: created, started with settings that are read back, stopped, removed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use dyno_core::ports::free_port;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Contract;
 use crate::credentials::Password;
-use crate::error::{Result, failed, usage};
+use crate::error::{OnPath, Result, failed, usage};
 use crate::home::{Folder, Home};
 use crate::kind::{Kind, check_settings};
 use crate::kinds::{Product, mysql, postgres};
@@ -93,7 +94,7 @@ impl Server {
         check_settings(&kind, &settings, home)?;
         let port = match port {
             Some(port) => claim_port(port)?,
-            None => claim_port(0)?,
+            None => free_port().on("find a port on", Path::new("127.0.0.1"))?,
         };
         let folder = home.make_on(name, place)?;
         let mut server = Self {
@@ -373,10 +374,10 @@ impl Server {
     }
 }
 
-/// A free loopback port; 0 for any.
+/// A loopback port that can be used.
 pub(crate) fn claim_port(port: u16) -> Result<u16> {
-    match std::net::TcpListener::bind(("127.0.0.1", port)).and_then(|l| l.local_addr()) {
-        Ok(address) => Ok(address.port()),
+    match std::net::TcpListener::bind(("127.0.0.1", port)) {
+        Ok(_) => Ok(port),
         Err(error) => failed(format!(
             "cannot use port {port} of 127.0.0.1: {error}; choose another with --port, or omit it \
              to get a free one"

@@ -1,20 +1,14 @@
 //! Agents that join over the user's own NATS server with TLS, and an observer on the server's host.
 
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::ports::free_port;
 use dyno_tests::command::{Running, run};
 use dyno_tests::{Database, Kind};
 
 use super::common::{LIMIT, Lab, agents_check, children, has, last, signal, wait_for_end};
-
-/// A port that was free just now.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
 
 /// A NATS server with keys for these agents and a self-signed certificate.
 fn bus(lab: &Lab, port: u16, agents: &str) -> Running {
@@ -49,7 +43,7 @@ fn bus(lab: &Lab, port: u16, agents: &str) -> Running {
 fn agents_that_join_make_one_run_and_end() {
     let lab = Lab::new();
     let database = Database::new(Kind::Mariadb);
-    let port = free_port();
+    let port = free_port().unwrap();
     let _bus = bus(&lab, port, "gen1 gen2");
     let options = format!("--target {} --table-size 1000", database.url());
     lab.dyno(&format!("prepare oltp_point_select {options}"))

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::ports::free_port;
 use dyno_tests::command::{Running, run};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
@@ -22,12 +23,6 @@ use crate::common::{LIMIT, Lab, has};
 /// The time since `begun`.
 pub(crate) fn since(begun: u64) -> Duration {
     Duration::from_nanos(Clock.now().saturating_sub(begun))
-}
-
-/// A port that was free just now.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// The body of the answer, if its status is 200.
@@ -52,7 +47,7 @@ struct Prometheus {
 
 impl Prometheus {
     fn start(lab: &Lab, scraped: u16, features: &[&str]) -> Self {
-        let port = free_port();
+        let port = free_port().unwrap();
         let config = format!(
             "global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: dyno\n    \
              static_configs:\n      - targets: ['127.0.0.1:{scraped}']\n"
@@ -125,7 +120,7 @@ fn recorded(lab: &Lab, from_s: f64, to_s: f64) -> (f64, f64) {
 #[test]
 fn prometheus_agrees_with_the_record() {
     let lab = Lab::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let prometheus = Prometheus::start(&lab, port, &[]);
     let run = scraped_run(&lab, port);
     let (events, _) = recorded(&lab, 0.0, 1e9);
@@ -230,7 +225,7 @@ fn dashboard(prometheus: &Prometheus, started: f64) {
 #[test]
 fn native_histograms_are_as_fine_as_their_buckets() {
     let lab = Lab::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let features = ["--enable-feature=native-histograms"];
     let prometheus = Prometheus::start(&lab, port, &features);
     let run = scraped_run(&lab, port);
@@ -408,7 +403,7 @@ fn pushed_metrics_add_up_to_the_record() {
 fn reports_a_missing_receiver_at_no_cost_to_the_run() {
     let lab = Lab::new();
     let target = lab.sqlite();
-    let port = free_port();
+    let port = free_port().unwrap();
     let output = lab
         .dyno(&format!(
             "run oltp_point_select {target} -t 2s --warmup 0 --calibrate never \
@@ -460,7 +455,7 @@ fn refuses_invalid_options_before_the_load() {
 fn reports_a_run_whose_end_was_not_scraped() {
     let lab = Lab::new();
     let target = lab.sqlite();
-    let port = free_port();
+    let port = free_port().unwrap();
     let run = format!(
         "run oltp_point_select {target} -t 1s --warmup 0 --calibrate never --metrics {port}"
     );

@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use dyno_core::Clock;
+use dyno_core::ports::free_port;
 use dyno_tests::{Database, Kind};
 
 use crate::common::{LIMIT, Lab};
-use crate::metrics::{free_port, get, since};
+use crate::metrics::{get, since};
 
 /// promtool must accept all names, including those of server variables.
 #[test]
@@ -20,7 +21,7 @@ fn promtool_accepts_the_page_of_a_server() {
         let options = format!("--target {} --tables 1 --table-size 1000", database.url());
         lab.dyno(&format!("prepare oltp_point_select {options}"))
             .success();
-        let port = free_port();
+        let port = free_port().unwrap();
         let mut running = lab.start(&format!(
             "run oltp_point_select {options} -c 2 -t 3s --warmup 0 --calibrate never \
              --metrics {port} --metrics-linger 60s"

@@ -1,16 +1,16 @@
 //! Private servers on the loopback interface. They run installed programs as an unprivileged user
-//! in their own data directory, with a UNIX socket and a port that the kernel chooses.
+//! in their own data directory, with a UNIX socket and a port that no outgoing connection takes.
 
 use std::fmt;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use dyno_core::ports::free_port;
 
 mod commands;
 pub mod process;
@@ -164,7 +164,7 @@ impl Ready {
     /// # Errors
     /// The server ended, or took too long. The error contains the end of its log.
     pub fn launch(self, options: Options) -> Result<Server> {
-        let port = free_port()?;
+        let port = free_port().context("no port is free")?;
         let child = self.start(port, &options)?;
         let mut server = Server {
             ready: self,
@@ -373,15 +373,6 @@ impl Drop for Server {
             let _ = self.child.wait();
         }
     }
-}
-
-/// A port that was free just now.
-///
-/// # Errors
-/// No port is free.
-pub fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot bind to 127.0.0.1")?;
-    Ok(listener.local_addr()?.port())
 }
 
 /// Whether the server accepts connections.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use dyno_core::ports::free_port;
 use dyno_tests::{Client, Server as Address};
-use xtask::servers::{Kind, Options, Server, free_port, initialize};
+use xtask::servers::{Kind, Options, Server, initialize};
 
 use crate::bed::dyno_command;
 use crate::child::{Ended, Running};
