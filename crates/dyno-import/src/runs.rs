@@ -237,7 +237,7 @@ pub(crate) fn sessions(sessions: u32, workers: u32) -> Drive {
         open_loop: None,
         schedule: None,
         latency_limit: None,
-        spin: Drive::default().spin,
+        spin: None,
         roles: Vec::new(),
         init_timeout: Duration::from_secs(30),
         interval: Duration::ZERO,

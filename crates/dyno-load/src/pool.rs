@@ -91,7 +91,7 @@ impl WorkerPool {
                 mailbox: Arc::clone(&pool.mailboxes[index]),
                 recorder,
                 shapes: config.shapes,
-                early_ns: config.drive.spin.as_nanos() as Nanos,
+                early_ns: config.drive.spin.unwrap_or_default().as_nanos() as Nanos,
                 duet: config.duet.clone(),
             };
             let spawned = spawn(

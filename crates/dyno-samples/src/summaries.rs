@@ -72,7 +72,7 @@ pub fn overloaded() -> RunSummary {
         workers: 1,
         open_loop: Some(OpenLoop::new(1500.5, Arrivals::Poisson)),
         ramp_up: Duration::from_secs(2),
-        spin: Duration::from_micros(50),
+        spin: Some(Duration::from_micros(50)),
         seed: 7,
         ..Drive::default()
     };

@@ -55,7 +55,7 @@ pub(super) fn drive(parsed: &Parsed) -> Result<Drive> {
         open_loop: open_loop(parsed, schedule.as_ref())?,
         schedule,
         latency_limit: latency_limit(parsed)?,
-        spin: spin(parsed, usual.spin)?,
+        spin: spin(parsed)?,
         roles: Vec::new(),
         init_timeout: settings::duration(parsed, "init-timeout", usual.init_timeout)?,
         interval: interval(parsed, usual.interval)?,
@@ -227,9 +227,12 @@ fn begin(parsed: &Parsed) -> Result<Option<f64>> {
 }
 
 /// How long to spin before an arrival.
-fn spin(parsed: &Parsed, usual: Duration) -> Result<Duration> {
-    let spin = settings::duration(parsed, "spin", usual)?;
-    if parsed.has("spin") && !parsed.has("rate") {
+fn spin(parsed: &Parsed) -> Result<Option<Duration>> {
+    if !parsed.has("spin") {
+        return Ok(None);
+    }
+    let spin = settings::duration(parsed, "spin", Duration::ZERO)?;
+    if !parsed.has("rate") {
         return Err(usage("--spin needs an open loop: add --rate"));
     }
     if spin > SPIN_MAX {
@@ -238,7 +241,7 @@ fn spin(parsed: &Parsed, usual: Duration) -> Result<Duration> {
             "--spin: at most {longest}; a longer spin only uses CPU"
         )));
     }
-    Ok(spin)
+    Ok(Some(spin))
 }
 
 fn latency_limit(parsed: &Parsed) -> Result<Option<Duration>> {

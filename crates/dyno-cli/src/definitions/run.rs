@@ -116,7 +116,7 @@ pub(crate) const RUN: &[Opt] = &[
         "spin",
         Some("TIME"),
         "With --rate, wake up this early and spin until an event is due; 0 saves CPU time, but \
-         events start later [20us]",
+         events start later [20us, or 0 if the server is on this host]",
     )
     .of(Scope::Loads)
     .not_of_searches("a search uses the default"),

@@ -131,17 +131,6 @@ impl Role {
     }
 }
 
-/// By default: about the cost of a wake-up.
-const SPIN: Duration = Duration::from_micros(20);
-
-fn usual_spin() -> Duration {
-    SPIN
-}
-
-fn is_usual_spin(spin: &Duration) -> bool {
-    *spin == SPIN
-}
-
 /// How a run is driven, independent of the workload and the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -184,15 +173,16 @@ pub struct Drive {
     )]
     #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub latency_limit: Option<Duration>,
-    /// In an open loop, wake up this early and spin until an arrival is due.
+    /// In an open loop, wake up this early and spin until an arrival is due; `None` decides by
+    /// whether the server shares this host's CPUs.
     #[serde(
         rename = "spin_s",
-        default = "usual_spin",
-        skip_serializing_if = "is_usual_spin",
-        with = "seconds"
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_seconds"
     )]
-    #[cfg_attr(test, schemars(with = "f64"))]
-    pub spin: Duration,
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
+    pub spin: Option<Duration>,
     /// The roles of the sessions; empty if all play the same. Empty in a plan, which has its own
     /// list of roles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -281,7 +271,7 @@ impl Default for Drive {
             open_loop: None,
             schedule: None,
             latency_limit: None,
-            spin: SPIN,
+            spin: None,
             roles: Vec::new(),
             init_timeout: Duration::from_secs(30),
             interval: Duration::from_secs(1),

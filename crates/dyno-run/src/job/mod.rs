@@ -29,6 +29,8 @@ use crate::workload::{self, Workload};
 
 /// The default timeout of each function of a script before and after the load.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
+/// How early workers wake up for an arrival by default: about the cost of a wake-up.
+const SPIN: Duration = Duration::from_micros(20);
 
 /// A workload with its options, its target and the way to drive it.
 #[derive(Clone)]
@@ -106,6 +108,16 @@ impl Job {
             self.with_sessions(roles.iter().map(|role| role.sessions).sum());
         }
         self.drive.roles = roles;
+    }
+
+    /// How early workers wake up for an arrival. A server on this host needs the CPUs itself.
+    fn spin(&self) -> Duration {
+        let own_host = (self.target.as_ref()).and_then(|target| target.plan().own_host());
+        let usual = match own_host {
+            Some(_) => Duration::ZERO,
+            None => SPIN,
+        };
+        self.drive.spin.unwrap_or(usual)
     }
 
     /// Sets the number of sessions, which are driven by at most one worker per core.
@@ -307,6 +319,9 @@ impl Loaded {
             .is_some_and(|connector| connector.blocks())
         {
             job.drive.workers = job.drive.sessions;
+        }
+        if job.drive.open_loop.is_some() {
+            job.drive.spin = Some(job.spin());
         }
         let main = match main {
             Some(main) => Main::Script(main),

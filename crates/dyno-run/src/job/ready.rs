@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use dyno_core::db::{Connector, ErrorKind, Family};
 use dyno_core::interval::Counters;
+use dyno_core::plan::Drive;
 use dyno_core::session::Entry;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_host::Plan;
@@ -450,7 +451,10 @@ impl Ready {
             self.shared.numbers.part();
         }
         let config = RunConfig {
-            drive: self.job.drive.clone(),
+            drive: Drive {
+                spin: Some(self.job.spin()),
+                ..self.job.drive.clone()
+            },
             connector: self.connector.clone(),
             stop: Arc::clone(&self.stop),
             entry,

@@ -159,3 +159,23 @@ fn functions_that_return_in_time_are_not_interrupted() {
     ready.call("done").unwrap();
     ready.alive().unwrap();
 }
+
+#[test]
+fn workers_do_not_spin_on_the_cpus_of_the_server_unless_told_to() {
+    let of = |url: Option<&str>, spin: Option<u64>| {
+        let mut job = job("", false);
+        job.target = url.map(|url| Target::parse(url).unwrap());
+        job.drive.spin = spin.map(Duration::from_micros);
+        job.spin()
+    };
+    for shared in ["mysql://root@127.0.0.1/x", "postgres:///x?host=/run/here"] {
+        assert_eq!(of(Some(shared), None), Duration::ZERO, "{shared}");
+        assert_eq!(of(Some(shared), Some(5)), Duration::from_micros(5));
+    }
+    assert_eq!(of(Some("mysql://root@db.example.org/x"), None), SPIN);
+    assert_eq!(
+        of(Some("mysql://root@db.example.org/x"), Some(0)),
+        Duration::ZERO
+    );
+    assert_eq!(of(None, None), SPIN);
+}

@@ -70,7 +70,9 @@ pub(super) fn drive(drive: &Drive, own: &mut Vec<(&'static str, Option<String>)>
             Arrivals::Constant => "constant",
         };
         own.push(("arrivals", Some(law.to_owned())));
-        own.push(("spin", seconds(drive.spin)));
+        if let Some(spin) = drive.spin {
+            own.push(("spin", seconds(spin)));
+        }
     }
     if let Some(limit) = drive.latency_limit {
         own.push(("latency-limit", seconds(limit)));
