@@ -107,8 +107,8 @@ fn length(
                 None => "the report prints",
             };
             let text = format!(
-                "{source} says {stated:.1} s, but {from} {reference:.1} s: the figures are of \
-                 another run, or it ended at another time"
+                "{source} says {stated:.1} s, but {from} {reference:.1} s: the figures belong to \
+                 another run, or the run ended at another time"
             );
             // A command line that differs may be that of another run.
             match report.total_time_s == Some(stated) {

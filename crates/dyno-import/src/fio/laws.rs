@@ -212,7 +212,7 @@ fn bandwidth(own: &Direction) -> Option<Broken> {
     let made = all * 1e3 / own.runtime as f64;
     ((made - per_s).abs() > 1.0 + room(own) * made.max(per_s)).then(|| {
         let text = format!(
-            "{all} bytes in {} ms are {made:.0} per second, but it says {per_s}",
+            "{all} bytes in {} ms are {made:.0} per second, but the log says {per_s}",
             own.runtime
         );
         (Leaves::Bandwidth, text)
@@ -316,7 +316,7 @@ impl Latency {
         });
         let all = self.count as f64;
         if (count - all).abs() > TOLERANCE * count.max(all) + 1.0 {
-            let text = format!("its bins hold {count} latencies, but it says {all}");
+            let text = format!("its bins hold {count} latencies, but the log says {all}");
             return Some((Leaves::Latencies, text));
         }
         let mean = sum / count;
@@ -324,7 +324,7 @@ impl Latency {
         let room = (BIN + TOLERANCE) * mean.max(self.mean) + 1.0;
         ((mean - self.mean).abs() > room && self.max < LAST_BIN_NS).then(|| {
             let text = format!(
-                "its bins make a mean of {mean:.0} ns, but it says {} ns",
+                "its bins imply a mean of {mean:.0} ns, but the log says {} ns",
                 self.mean
             );
             (Leaves::Latencies, text)

@@ -227,7 +227,7 @@ fn means(report: &Report, found: &mut Vec<Broken>) {
     let room = rounding + rounding / events as f64 + CUT_MS + mean * 1e-9;
     if (mean - avg).abs() > room {
         let text = format!(
-            "the sum of latencies makes a mean of {mean:.2} ms, but the report says {avg:.2} ms"
+            "the sum of latencies implies a mean of {mean:.2} ms, but the report says {avg:.2} ms"
         );
         found.push(Broken::new(&text, &[MEAN, Figure::Sum]));
     }
