@@ -276,7 +276,7 @@ impl<'a, C: Caller> Site<'a, C> {
         let reset = &cell.effective.reset;
         if reset.page_cache == Some(PageCache::Drop) {
             match drop_page_cache() {
-                Ok(()) => self.note_done("page cache of the host dropped"),
+                Ok(()) => self.note_done("the host's page cache was dropped"),
                 Err(why) => self.note_done(&format!("not reset: {why}")),
             }
         }
