@@ -125,8 +125,8 @@ fn sentence(law: &Law, cell: &str, over: &str) -> String {
         None => "no highest point".to_owned(),
     };
     format!(
-        "Universal Scalability Law{of}: contention {:.3}, coherence {:.5}, {peak}; it misses a \
-         point by {:.0} % at most.",
+        "Universal Scalability Law{of}: contention {:.3}, coherence {:.5}, {peak}; it deviates \
+         from each point by at most {:.0} %.",
         fit.contention,
         fit.coherence,
         fit.misses_by * 100.0
