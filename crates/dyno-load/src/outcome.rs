@@ -296,8 +296,8 @@ pub enum LoadError {
     },
     /// The requested start had already passed when the sessions were ready.
     #[error(
-        "the instant at which to begin had passed by {late_s:.3} s when all sessions were ready; \
-         leave more time before it, for calibration and connecting"
+        "all sessions were ready only {late_s:.3} s after the requested start; leave more time \
+         for calibration and connecting"
     )]
     BeginPassed {
         /// How late it was, in seconds.
