@@ -439,7 +439,7 @@ mod tests {
 
     /// Plain files instead of the kernel's, which keep the written values.
     #[test]
-    fn version_2_is_written_as_it_wants() {
+    fn limits_use_the_format_of_version_2() {
         let outer = tempfile::tempdir().expect("a folder");
         let place = controllers::GroupLocation::of_files(outer.path());
         let group = place.make("one").expect("a group");
