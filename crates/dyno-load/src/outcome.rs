@@ -27,9 +27,9 @@ pub struct RunOutcome {
     /// The part of `totals` that came after the deadline or the early end. Rates are computed from
     /// `totals - in_grace`.
     pub in_grace: Counters,
-    /// The same for operations. Shorter than `totals.operations` if the rest is empty.
+    /// `in_grace` for operations. Shorter than `totals.operations` if the rest is empty.
     pub operations_in_grace: Vec<OperationCounters>,
-    /// The same for roles.
+    /// `in_grace` for roles.
     pub roles_in_grace: Vec<RoleCounters>,
     /// The share of each session, by `tid`. If a worker does not respond, the last report on its
     /// sessions.

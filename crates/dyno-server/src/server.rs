@@ -76,7 +76,7 @@ impl Server {
         Self::make_on(home, name, kind, settings, port, None)
     }
 
-    /// The same on a separate file system, which contains all of the server's files.
+    /// Creates a server on a separate file system, which contains all of its files.
     ///
     /// # Errors
     /// As [`Server::make`], and as [`Place::check`].

@@ -152,7 +152,7 @@ pub(super) fn base_name(layout: &Layout, base: usize) -> String {
     format!("{name}={}", levels.get(base).map_or("", String::as_str))
 }
 
-/// The same, or nothing if there are no ratios.
+/// The name of the base of the ratios, or nothing if there are no ratios.
 fn named(layout: &Layout, base: usize, by: Base) -> String {
     match by {
         Base::None => String::new(),

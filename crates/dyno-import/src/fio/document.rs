@@ -125,7 +125,7 @@ pub(super) struct Direction {
     /// From submission to completion, nanoseconds.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) clat_ns: Latency,
-    /// The same including submission.
+    /// From the start of submission to completion, nanoseconds.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) lat_ns: Latency,
     /// Microseconds, in versions before 3.

@@ -38,7 +38,7 @@ pub fn step(phase: &PhasePlan) -> Option<f64> {
     }
 }
 
-/// The same of a recorded phase.
+/// The step of a recorded phase.
 fn step_of(run: &RunRecord) -> Option<f64> {
     step(run.head.plan.as_ref()?.phases.first()?)
 }

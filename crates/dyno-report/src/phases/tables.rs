@@ -78,7 +78,7 @@ impl<'a> Grid<'a> {
         differ.map(|(number, _)| number + 1).collect()
     }
 
-    /// The same for a table with a row for each sequence.
+    /// The group breaks of a table with a row for each sequence.
     fn all_breaks(&self) -> Vec<usize> {
         self.breaks(0..self.rows.len())
     }

@@ -56,7 +56,7 @@ impl Table {
         self.lines(look, |_, _| false)
     }
 
-    /// The same, but a column with texts that would be cut alike continues on further lines.
+    /// As [`Self::finish`], but texts that would be cut alike continue on further lines.
     pub(super) fn told_apart(self, look: &Look) -> String {
         self.lines(look, are_cut_alike)
     }
