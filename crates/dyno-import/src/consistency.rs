@@ -183,8 +183,8 @@ fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMu
     let Some(per_s) = counted.per_s else {
         return;
     };
-    let made = counted.count as f64 / time_s;
-    let room = 0.01 + TIME_TOLERANCE * made.max(per_s);
+    let implied = counted.count as f64 / time_s;
+    let room = 0.01 + TIME_TOLERANCE * implied.max(per_s);
     if let Some(text) = laws::other_rate((counted.count, name), time_s, per_s, room) {
         contradict(text);
     }

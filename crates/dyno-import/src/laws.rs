@@ -28,10 +28,10 @@ pub(crate) fn other_rate_of(
     per_s: f64,
     room: f64,
 ) -> Option<String> {
-    let made = amount / time_s;
-    ((made - per_s).abs() > room).then(|| {
+    let implied = amount / time_s;
+    ((implied - per_s).abs() > room).then(|| {
         format!(
-            "{amount} {what} in {time_s:.1} s are {made:.2} per second, but the log says \
+            "{amount} {what} in {time_s:.1} s are {implied:.2} per second, but the log says \
              {per_s:.2}"
         )
     })
@@ -43,11 +43,11 @@ pub(crate) fn other_sum(
     (sum, of): (f64, &str),
     room: f64,
 ) -> Option<String> {
-    let made = number::sum(parts.iter().map(|(part, _)| *part));
-    ((made - sum).abs() > room).then(|| {
+    let implied = number::sum(parts.iter().map(|(part, _)| *part));
+    ((implied - sum).abs() > room).then(|| {
         let parts = parts.iter().map(|(part, name)| format!("{part} {name}"));
         let parts = parts.collect::<Vec<_>>().join(" + ");
-        format!("{parts} = {made}, but the log says {sum} {of}")
+        format!("{parts} = {implied}, but the log says {sum} {of}")
     })
 }
 

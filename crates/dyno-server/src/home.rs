@@ -210,11 +210,11 @@ impl Home {
             place.make(&folder)?;
         }
         let mut inner = ["data", "run", "tmp"].into_iter();
-        let made = inner.try_for_each(|inner| folder.make_owned(inner).map(drop));
-        if made.is_err() {
+        let created = inner.try_for_each(|inner| folder.make_owned(inner).map(drop));
+        if created.is_err() {
             let _ = place::discard(&folder);
         }
-        made.map(|()| folder)
+        created.map(|()| folder)
     }
 
     /// The folders of all servers, by name.

@@ -110,11 +110,11 @@ impl Server {
                 is_welcomed: false,
             },
         };
-        let made = server.install();
-        if made.is_err() {
+        let created = server.install();
+        if created.is_err() {
             let _ = crate::place::discard(&server.folder);
         }
-        made.map(|()| server)
+        created.map(|()| server)
     }
 
     fn install(&mut self) -> Result<()> {

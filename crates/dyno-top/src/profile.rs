@@ -69,7 +69,7 @@ impl Figure {
         }
     }
 
-    /// This column, left out while it is empty.
+    /// This figure, left out while it is empty.
     pub const fn if_any(self) -> Self {
         Self {
             sparse: true,

@@ -265,8 +265,8 @@ fn table(
         ..CompareOptions::default()
     };
     let by = of(parsed, &layout, base);
-    let made = pivot(&groups, metric, by, &options);
-    let (cells, unit) = made.map_err(|error| {
+    let pivoted = pivot(&groups, metric, by, &options);
+    let (cells, unit) = pivoted.map_err(|error| {
         let advice = advice::advice(&groups, (&layout, by), metric, &options);
         anyhow::anyhow!("{error}; {advice}")
     })?;

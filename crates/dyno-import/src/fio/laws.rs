@@ -183,8 +183,8 @@ fn rate(own: &Direction) -> Option<Broken> {
         );
         return Some((Leaves::Rates, text));
     }
-    let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
-    let room = room(own) * made.max(own.iops) + 1e-3;
+    let implied = own.total_ios as f64 * 1e3 / own.runtime as f64;
+    let room = room(own) * implied.max(own.iops) + 1e-3;
     let time_s = own.runtime as f64 / 1e3;
     let text = laws::other_rate((own.total_ios, "I/Os"), time_s, own.iops, room)?;
     // The bytes confirm the time, and the latencies the count.
@@ -209,10 +209,10 @@ fn bandwidth(own: &Direction) -> Option<Broken> {
         return Some((Leaves::Bandwidth, text));
     }
     let all = own.io_bytes.filter(|_| own.runtime > 0)?;
-    let made = all * 1e3 / own.runtime as f64;
-    ((made - per_s).abs() > 1.0 + room(own) * made.max(per_s)).then(|| {
+    let implied = all * 1e3 / own.runtime as f64;
+    ((implied - per_s).abs() > 1.0 + room(own) * implied.max(per_s)).then(|| {
         let text = format!(
-            "{all} bytes in {} ms are {made:.0} per second, but the log says {per_s}",
+            "{all} bytes in {} ms are {implied:.0} per second, but the log says {per_s}",
             own.runtime
         );
         (Leaves::Bandwidth, text)

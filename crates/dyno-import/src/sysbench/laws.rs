@@ -242,9 +242,9 @@ fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let count = histogram::count(rows);
     let other_count = || {
         let events = report.events().filter(|events| *events != count)?;
-        let held = number_of(count, "event");
+        let contained = number_of(count, "event");
         Some(format!(
-            "the histogram holds {held}, but the report {events}"
+            "the histogram holds {contained}, but the report {events}"
         ))
     };
     let mean = comparable_mean(report, found);

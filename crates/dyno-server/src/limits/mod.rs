@@ -104,8 +104,8 @@ impl Limits {
             there = above;
         }
         let trial = controllers::trial_of(home);
-        let made = self.make_groups(&trial, there);
-        made.map(|groups| remove_all(&groups.paths))
+        let created = self.make_groups(&trial, there);
+        created.map(|groups| remove_all(&groups.paths))
     }
 
     fn check_values(&self) -> Result<()> {
@@ -180,8 +180,8 @@ impl Limits {
             groups.seen = seen;
             Ok(())
         };
-        let made = make();
-        match made {
+        let created = make();
+        match created {
             Ok(()) => Ok(groups),
             Err(error) => {
                 remove_all(&groups.paths);
