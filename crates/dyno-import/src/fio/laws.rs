@@ -373,7 +373,7 @@ mod tests {
             (Leaves::Latencies, "its bins hold 2000", |own| {
                 own.bins.insert("100352".to_owned(), 1900);
             }),
-            (Leaves::Latencies, "its bins make a mean", |own| {
+            (Leaves::Latencies, "its bins imply a mean", |own| {
                 own.mean = 250e3;
             }),
             (Leaves::Percentiles, "is above the 95th", |own| {
