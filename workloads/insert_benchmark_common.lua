@@ -21,8 +21,8 @@ sysbench.cmdline.options = {
    data_min = {"Minimum length of a row's text", 10},
    data_max = {"Maximum length of a row's text, at most 4000", 20},
    random_pct = {"Percentage of three quarters of a text that is random", 50},
-   min_key_every = {"Look for the lowest key again after this many deletes; 0: only once; auto: " ..
-                    "1000, or 0 in 2023", "auto"},
+   min_key_every = {"Search for the lowest key again after this many deletes; 0: only once; " ..
+                    "auto: 1000, or 0 in 2023", "auto"},
    htap_transaction_seconds = {"Add a reader per client that keeps transactions open this long, " ..
                                "in write and query steps; 0 for none", 0},
    check_plans = {"Refuse to measure queries whose plans do not use the intended indexes", true},

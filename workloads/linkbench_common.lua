@@ -4,7 +4,7 @@ local graph = {}
 
 sysbench.cmdline.options = {
    startid = {"Number of the first node", 1},
-   maxid = {"Number after that of the last node: 1,000,000 nodes take about 1.1 GB; LinkBench " ..
+   maxid = {"Number of the last node plus 1: 1,000,000 nodes take about 1.1 GB; LinkBench " ..
             "uses 10000001", 100001},
    link_types = {"Number of link types", 2},
    profile = {"standard; reference: repeat LinkBench's own faults in the load and in the writes",

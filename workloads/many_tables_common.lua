@@ -25,8 +25,7 @@ sysbench.cmdline.options = {
    order = {"Create tables schema by schema (schema), or in random order (shuffled)", "schema"},
    keep = {"Number of schemas, from the last, that the phase drop keeps", 0},
    touchers = {"Additional sessions that touch the schemas that the phase drop keeps", 0},
-   touch_rate = {"Touches per second of all --touchers together; 0: as fast as they are " ..
-                 "answered", 0},
+   touch_rate = {"Touches per second of all --touchers together; 0: as fast as possible", 0},
    tablespaces = {"MySQL only: none; schema: a general tablespace per schema; a number: one for " ..
                   "this many schemas", "none"},
    pg_id = {"PostgreSQL only: identity, with a sequence per table; int: random ids", "identity"},

@@ -92,12 +92,12 @@ impl Temporary {
     /// # Errors
     /// No space, no permission, or it already exists.
     pub(crate) fn make(self, stage: &mut dyn Stage) -> Result<Scratch> {
-        let made = Scratch::make(&self.parent, &self.name)
+        let scratch = Scratch::make(&self.parent, &self.name)
             .context("cannot create a folder for a temporary database")?;
-        if made.swept().folders > 0 {
-            stage.notice(&Notice::Swept(made.swept()));
+        if scratch.swept().folders > 0 {
+            stage.notice(&Notice::Swept(scratch.swept()));
         }
-        Ok(made)
+        Ok(scratch)
     }
 }
 

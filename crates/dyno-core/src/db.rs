@@ -200,9 +200,9 @@ pub struct PipedResult {
 /// Transactions that ended on the server during an operation, as far as its answer shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndedTransactions {
-    /// Those that the answer proves.
+    /// Transactions that the answer proves to have ended.
     pub certain: u32,
-    /// Further ones that it does not rule out.
+    /// Further transactions that may have ended.
     pub possible: u32,
 }
 

@@ -39,7 +39,7 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn no_formatter_prints_it() {
+    fn no_formatter_prints_a_secret() {
         let secret = Secret::new("hunter2".to_owned());
         assert!(!format!("{secret} {secret:?}").contains("hunter2"));
         assert_eq!(secret.expose(), "hunter2");

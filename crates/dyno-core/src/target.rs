@@ -61,7 +61,7 @@ pub enum TlsMode {
     Require,
     /// TLS with a certificate from a trusted authority.
     VerifyCa,
-    /// The same, and the certificate must match the host name.
+    /// As `VerifyCa`, and the certificate must match the host name.
     VerifyFull,
 }
 
@@ -188,7 +188,7 @@ impl Target {
         parse::parse(url, &Environment::of_process())
     }
 
-    /// The same with the given environment.
+    /// Parses a URL with the given environment.
     ///
     /// # Errors
     /// As [`Target::parse`].

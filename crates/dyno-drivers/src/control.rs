@@ -131,7 +131,7 @@ impl Control {
     /// The second half of [`Control::read`]: passes the rows to `each`.
     ///
     /// # Errors
-    /// Those of further results, which are skipped.
+    /// The errors of further results, which are skipped.
     pub fn take(&mut self, timeout: Duration, mut each: impl FnMut(&Row)) -> Result<(), DbError> {
         while self.connection.next_row(&mut self.row) {
             each(&self.row);

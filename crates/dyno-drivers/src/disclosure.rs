@@ -40,7 +40,7 @@ mod tests {
     use super::Disclosure;
 
     #[test]
-    fn only_proof_nearness_or_the_user_permits_it() {
+    fn disclosure_needs_proof_a_local_peer_or_permission() {
         let none = Disclosure::default();
         assert!(!none.is_permitted(false) && !none.is_permitted(true));
         let verified = Disclosure {

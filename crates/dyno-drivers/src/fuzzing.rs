@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_made_up_logins_succeed() {
+    fn simulated_logins_succeed() {
         for logged_in in [false, true] {
             let kind = match logged_in {
                 true => OutcomeKind::Connected,

@@ -101,15 +101,15 @@ pub(crate) fn advice(error: &io::Error) -> &'static str {
             "; check the address, the network and firewalls in between"
         }
         Some(libc::EACCES | libc::EPERM) => "; check the permissions of the socket, or a firewall",
-        Some(libc::EAGAIN) => "; the server's queue of new connections is full",
+        Some(libc::EAGAIN) => "; the server's connection queue is full",
         Some(libc::EADDRNOTAVAIL) => {
             "; no local port is free: widen net.ipv4.ip_local_port_range or use fewer sessions"
         }
         Some(libc::EMFILE | libc::ENFILE) => {
-            "; raise the limit of open files (ulimit -n) or use fewer sessions"
+            "; raise the limit on open files (ulimit -n) or use fewer sessions"
         }
         Some(libc::ECONNRESET | libc::EPIPE) => {
-            "; the server may have reached its limit of connections, or have stopped"
+            "; the server may have reached its connection limit, or have stopped"
         }
         _ => "",
     }
@@ -197,7 +197,7 @@ mod tests {
         assert!(is_nonblocking(&first));
         let error = unix(&path, patience).unwrap_err();
         assert!(
-            advice(&error).contains("queue of new connections is full"),
+            advice(&error).contains("connection queue is full"),
             "{error}"
         );
         listener.accept().unwrap();

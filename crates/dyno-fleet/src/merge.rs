@@ -119,7 +119,7 @@ pub struct Merger {
 pub struct Axis {
     /// The common start, on the coordinator's clock.
     pub start: Nanos,
-    /// The same in civil time, in nanoseconds since 1970; 0 if unknown.
+    /// The common start in civil time, in nanoseconds since 1970; 0 if unknown.
     pub start_unix_ns: u64,
     /// From the start to the beginning of interval 0.
     pub warmup_ns: Nanos,

@@ -357,8 +357,8 @@ pub enum MessageError {
     },
     /// An acknowledgement by the bus, which the sender of a record redirected here.
     #[error(
-        "{subject} received an acknowledgement of the bus that another client had sent there, so \
-         the agent of that name cannot be trusted"
+        "another client redirected an acknowledgement of the bus to {subject}, so the agent of \
+         that name cannot be trusted"
     )]
     Acknowledgement {
         /// Its subject.

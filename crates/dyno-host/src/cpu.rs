@@ -17,7 +17,7 @@ const OPTIONS: &[Definition] = &[option(
 
 pub(crate) const TEST: Test = Test {
     name: "cpu",
-    about: "64-bit divisions: primes up to a limit, by trial",
+    about: "a search for prime numbers by 64-bit divisions",
     options: OPTIONS,
     operations: &[],
     commands: &[],

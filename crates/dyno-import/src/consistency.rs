@@ -107,8 +107,8 @@ fn length(
                 None => "the report prints",
             };
             let text = format!(
-                "{source} says {stated:.1} s, but {from} {reference:.1} s: the figures are of \
-                 another run, or it ended at another time"
+                "{source} says {stated:.1} s, but {from} {reference:.1} s: the figures belong to \
+                 another run, or the run ended at another time"
             );
             // A command line that differs may be that of another run.
             match report.total_time_s == Some(stated) {
@@ -183,8 +183,8 @@ fn rate_of(name: &str, counted: Counted, time_s: f64, contradict: &mut impl FnMu
     let Some(per_s) = counted.per_s else {
         return;
     };
-    let made = counted.count as f64 / time_s;
-    let room = 0.01 + TIME_TOLERANCE * made.max(per_s);
+    let implied = counted.count as f64 / time_s;
+    let room = 0.01 + TIME_TOLERANCE * implied.max(per_s);
     if let Some(text) = laws::other_rate((counted.count, name), time_s, per_s, room) {
         contradict(text);
     }

@@ -104,7 +104,7 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usiz
             match outside(draft, coverage) {
                 Some((0, _)) | None => seconds,
                 Some((outside, all)) => {
-                    format!("{seconds}, and about {outside} of {all} events are in none")
+                    format!("{seconds}, and about {outside} of {all} events are in none of them")
                 }
             }
         }

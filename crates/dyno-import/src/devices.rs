@@ -135,34 +135,34 @@ impl DeviceRow<'_> {
             ),
         ] {
             let size = self.figure(&[(size, KIB)]);
-            let made = self
+            let implied = self
                 .plain(rate)
                 .zip(size)
                 .map(|(rate, size)| rate.times(size));
-            if let Some((made, bytes)) = made.zip(self.figure(bytes)) {
-                apart.push((series.as_slice(), what, made, bytes));
+            if let Some((implied, bytes)) = implied.zip(self.figure(bytes)) {
+                apart.push((series.as_slice(), what, implied, bytes));
             }
         }
         let requests = self.plain("tps").or_else(|| {
             let (reads, writes) = self.plain("r/s").zip(self.plain("w/s"))?;
             Some(reads.plus(writes))
         });
-        let made = requests
+        let implied = requests
             .zip(self.figure(&SIZE))
             .map(|(n, size)| n.times(size));
         let bytes = self.figure(&READ).zip(self.figure(&WRITTEN));
-        if let (Some(mut made), Some((read, written))) = (made, bytes) {
+        if let (Some(mut implied), Some((read, written))) = (implied, bytes) {
             let mut bytes = read.plus(written);
             match self.figure(&DISCARDED) {
                 Some(discarded) => bytes = bytes.plus(discarded),
                 // Some versions count discards and do not print their bytes.
-                None if bytes.value < made.value => made = bytes,
+                None if bytes.value < implied.value => implied = bytes,
                 None => {}
             }
             let series = &["reads", "writes", "read_bytes", "write_bytes"];
-            apart.push((series.as_slice(), "requests", made, bytes));
+            apart.push((series.as_slice(), "requests", implied, bytes));
         }
-        apart.retain(|(.., made, bytes)| made.is_apart(*bytes));
+        apart.retain(|(.., implied, bytes)| implied.is_apart(*bytes));
         apart
     }
 
@@ -173,7 +173,7 @@ impl DeviceRow<'_> {
         let product = |(rate, wait): (Rounded, Rounded)| rate.value * wait.value / MS_PER_S;
         let apart = [("r/s", "r_await"), ("w/s", "w_await")];
         let apart: Option<Vec<_>> = apart.iter().map(|(n, wait)| waits(n, wait)).collect();
-        let made = match (apart, self.plain("await")) {
+        let implied = match (apart, self.plain("await")) {
             (Some(apart), _) => {
                 let more = [("d/s", "d_await"), ("f/s", "f_await")];
                 let more = more.iter().filter_map(|(n, wait)| waits(n, wait));
@@ -185,7 +185,7 @@ impl DeviceRow<'_> {
             }
             (None, None) => return None,
         };
-        (made > 0.0).then_some((queue.value, made))
+        (implied > 0.0).then_some((queue.value, implied))
     }
 }
 
@@ -210,12 +210,12 @@ pub(crate) struct Laws {
 
 impl Laws {
     pub(crate) fn add(&mut self, row: &DeviceRow<'_>) {
-        for (series, what, made, bytes) in row.sizes() {
+        for (series, what, implied, bytes) in row.sizes() {
             let text = format!(
                 "whose bytes do not match their {what} (the first: {:.0} KiB/s, but the {what} \
                  add up to {:.0}): both",
                 bytes.value / KIB,
-                made.value / KIB
+                implied.value / KIB
             );
             self.leave_out(row, series, (what, text));
         }
@@ -227,14 +227,14 @@ impl Laws {
             );
             self.leave_out(row, &["utilisation"], ("utilisation", text));
         }
-        if let Some((queue, made)) = row.queue().filter(|_| !row.is_first) {
+        if let Some((queue, implied)) = row.queue().filter(|_| !row.is_first) {
             let own = self.queues.entry(row.device.to_owned()).or_default();
             let (share, requests) = QUEUE_ROOM;
             own.rows += 1;
-            if (queue - made).abs() > share * queue.max(made) + requests {
-                own.long += usize::from(queue > made);
-                own.short += usize::from(queue < made);
-                own.first.get_or_insert((row.line, queue, made));
+            if (queue - implied).abs() > share * queue.max(implied) + requests {
+                own.long += usize::from(queue > implied);
+                own.short += usize::from(queue < implied);
+                own.first.get_or_insert((row.line, queue, implied));
             }
         }
     }
@@ -265,7 +265,7 @@ impl Laws {
             .collect();
         for (device, own) in self.queues {
             let apart = own.long.max(own.short);
-            let Some((line, queue, made)) = own.first.filter(|_| apart == own.rows) else {
+            let Some((line, queue, implied)) = own.first.filter(|_| apart == own.rows) else {
                 continue;
             };
             if own.rows < QUEUE_ROWS {
@@ -279,7 +279,7 @@ impl Laws {
             let device = crate::text::excerpt(&device);
             let text = format!(
                 "the queue of {device}, {queue:.2}, does not match its requests and their times, \
-                 {made:.2}, in all rows: queue and times are left out"
+                 {implied:.2}, in all rows: queue and times are left out"
             );
             warnings.push((line, text));
         }

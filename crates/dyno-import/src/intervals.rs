@@ -249,7 +249,7 @@ struct Held {
 
 impl Held {
     fn of(draft: &Draft, coverage: &Coverage, pick: fn(&Point) -> Option<f64>) -> Option<Self> {
-        let mut held = Self {
+        let mut contained = Self {
             sum: 0.0,
             above: 0.0,
             below: 0.0,
@@ -270,26 +270,26 @@ impl Held {
                 (Some(before), Some(rate)) if *joined => (rate - before, before - rate),
                 (None, Some(_)) if *joined && index == 0 => (0.0, 0.0),
                 (before, rate) => {
-                    held.punctual = false;
+                    contained.punctual = false;
                     let both = before.unwrap_or(0.0) + rate.unwrap_or(0.0);
                     (both, both)
                 }
             };
-            held.add(rise, fall);
-            held.punctual &= *joined && (point.at_s - before_s - length).abs() < PUNCTUAL_S;
+            contained.add(rise, fall);
+            contained.punctual &= *joined && (point.at_s - before_s - length).abs() < PUNCTUAL_S;
             if let Some(rate) = rate {
-                held.sum += rate * length;
-                held.above += RATE_ROUNDING * length;
-                held.below += RATE_ROUNDING * length;
+                contained.sum += rate * length;
+                contained.above += RATE_ROUNDING * length;
+                contained.below += RATE_ROUNDING * length;
                 any = true;
             } else {
-                held.all = false;
+                contained.all = false;
             }
             (before, before_s) = (rate, point.at_s);
         }
         let last = before.unwrap_or(0.0);
-        held.add(-last, last);
-        any.then_some(held)
+        contained.add(-last, last);
+        any.then_some(contained)
     }
 
     /// Adds the largest error from a rounded border between two intervals, if the rate rises and

@@ -28,9 +28,12 @@ pub(crate) fn other_rate_of(
     per_s: f64,
     room: f64,
 ) -> Option<String> {
-    let made = amount / time_s;
-    ((made - per_s).abs() > room).then(|| {
-        format!("{amount} {what} in {time_s:.1} s are {made:.2} per second, but it says {per_s:.2}")
+    let implied = amount / time_s;
+    ((implied - per_s).abs() > room).then(|| {
+        format!(
+            "{amount} {what} in {time_s:.1} s are {implied:.2} per second, but the log says \
+             {per_s:.2}"
+        )
     })
 }
 
@@ -40,11 +43,11 @@ pub(crate) fn other_sum(
     (sum, of): (f64, &str),
     room: f64,
 ) -> Option<String> {
-    let made = number::sum(parts.iter().map(|(part, _)| *part));
-    ((made - sum).abs() > room).then(|| {
+    let implied = number::sum(parts.iter().map(|(part, _)| *part));
+    ((implied - sum).abs() > room).then(|| {
         let parts = parts.iter().map(|(part, name)| format!("{part} {name}"));
         let parts = parts.collect::<Vec<_>>().join(" + ");
-        format!("{parts} = {made}, but it says {sum} {of}")
+        format!("{parts} = {implied}, but the log says {sum} {of}")
     })
 }
 
@@ -230,7 +233,7 @@ impl Spread<'_> {
             let all = all.map(|(percent, _)| Statistic::Percentile(*percent));
             BrokenLaw {
                 text: format!(
-                    "the percentiles of the {} allow a mean of {} to {}, but it says {}",
+                    "the percentiles of the {} allow a mean of {} to {}, but the log says {}",
                     self.what,
                     self.shown(low.max(0.0)),
                     self.shown(high),
@@ -319,12 +322,12 @@ mod tests {
                 |own| own.percentiles = &[(100.0, 0.5)],
             ),
             (
-                "allow a mean of 0.136 ms to 0.575 ms, but it says 0.800 ms",
+                "allow a mean of 0.136 ms to 0.575 ms, but the log says 0.800 ms",
                 &[Mean, Percentile(50.0), Percentile(95.0), Percentile(99.0)],
                 |own| own.mean = Some(0.8),
             ),
             (
-                "but it says 0.130 ms",
+                "but the log says 0.130 ms",
                 &[Mean, Percentile(50.0), Percentile(95.0), Percentile(99.0)],
                 |own| own.mean = Some(0.13),
             ),
@@ -345,14 +348,14 @@ mod tests {
     #[test]
     fn rates_and_sums_are_those_of_their_parts() {
         assert_eq!(other_rate((3000, "events"), 30.0, 100.4, 0.5), None);
-        let expected = "3000 events in 30.0 s are 100.00 per second, but it says 100.60";
+        let expected = "3000 events in 30.0 s are 100.00 per second, but the log says 100.60";
         assert_eq!(
             other_rate((3000, "events"), 30.0, 100.6, 0.5).unwrap(),
             expected
         );
         let parts = [(1.25, "MiB read"), (2.5, "MiB written")];
         assert_eq!(other_sum(&parts, (3.76, "MiB"), 0.02), None);
-        let expected = "1.25 MiB read + 2.5 MiB written = 3.75, but it says 4 MiB";
+        let expected = "1.25 MiB read + 2.5 MiB written = 3.75, but the log says 4 MiB";
         assert_eq!(other_sum(&parts, (4.0, "MiB"), 0.02).unwrap(), expected);
     }
 

@@ -106,7 +106,7 @@ pub struct Options {
     pub utc_offset_s: f64,
     /// The delay of `vmstat`, in seconds, for a log without `-t`.
     pub vmstat_interval_s: f64,
-    /// The same for `iostat`.
+    /// The delay of `iostat`, in seconds, for a log without `-t`.
     pub iostat_interval_s: f64,
     /// The unit of `vmstat`'s memory columns in bytes (`-S`); `None` for the default, KiB.
     pub vmstat_unit_bytes: Option<f64>,

@@ -97,7 +97,7 @@ impl Looks {
         }
     }
 
-    /// The same for a text without line prefixes.
+    /// Recognises a text without line prefixes.
     pub(crate) fn of_bare(text: &str) -> Option<Self> {
         let lines = text::lines(head(text));
         let lines: Vec<&str> = lines.iter().map(|line| line.unstamped().1).collect();

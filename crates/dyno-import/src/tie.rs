@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_does_not_follow_the_rate_is_not_aligned() {
+    fn a_log_uncorrelated_with_the_rate_is_not_aligned() {
         let (nominal, other) = vmstat(5, 300, 0.0, 1.0);
         assert_eq!(tie(&run(99, 300), &nominal, &other), None);
         assert_eq!(tie(&run(5, 20), &nominal, &other), None);

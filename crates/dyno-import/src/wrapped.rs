@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_other_programs_are_no_source() {
+    fn times_of_other_programs_are_not_a_source() {
         let plain = "transaction type: <builtin: select only>\nscaling factor: 7\n\
                      query mode: simple\nnumber of clients: 2\n";
         for time in ["Nov 21 13:07:48", "[   48.125000]", "13:07:48"] {

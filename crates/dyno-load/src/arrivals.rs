@@ -56,7 +56,7 @@ impl Generator {
         Self::along(open, seed, span, None)
     }
 
-    /// The same with a rate that changes.
+    /// The arrivals of this loop with a rate that changes.
     pub(crate) fn along(
         open: OpenLoop,
         (seed, number): (u64, u64),

@@ -27,9 +27,9 @@ pub struct RunOutcome {
     /// The part of `totals` that came after the deadline or the early end. Rates are computed from
     /// `totals - in_grace`.
     pub in_grace: Counters,
-    /// The same for operations. Shorter than `totals.operations` if the rest is empty.
+    /// `in_grace` for operations. Shorter than `totals.operations` if the rest is empty.
     pub operations_in_grace: Vec<OperationCounters>,
-    /// The same for roles.
+    /// `in_grace` for roles.
     pub roles_in_grace: Vec<RoleCounters>,
     /// The share of each session, by `tid`. If a worker does not respond, the last report on its
     /// sessions.
@@ -296,8 +296,8 @@ pub enum LoadError {
     },
     /// The requested start had already passed when the sessions were ready.
     #[error(
-        "the instant at which to begin had passed by {late_s:.3} s when all sessions were ready; \
-         leave more time before it, for calibration and connecting"
+        "all sessions were ready only {late_s:.3} s after the requested start; leave more time \
+         for calibration and connecting"
     )]
     BeginPassed {
         /// How late it was, in seconds.

@@ -422,7 +422,7 @@ impl<O: FnMut(Progress<'_>)> Coordinator<O> {
             let why = format!(
                 "worker {worker} with {} has not responded since second \
                  {since_s:.1}, and had used {:.1} s of CPU time when it was given up: its script \
-                 blocks, or does not end. What it did since then is in no figure",
+                 blocks, or does not end. No figure includes its work since then",
                 number_of(count, "session"),
                 cpu_ns as f64 / 1e9,
             );

@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_kept_back_until_they_end() {
+    fn leading_zeros_are_buffered_until_they_end() {
         let (sender, observations) = sync_channel(16);
         let mut recorder = SampleBuffer::new(Sink::new(sender), true);
         let mut gauge = Gauge::new("db.x", "count", "SHOW");

@@ -34,7 +34,7 @@ pub fn runs(runs: &[RunSummary]) -> Result<String, serde_json::Error> {
 /// Converts a summary, a part of one, or a record to JSON, with null in place of unknown figures.
 ///
 /// # Errors
-/// Those of `serde_json`.
+/// `serde_json` fails.
 pub(crate) fn with_nulls<T: Serialize>(
     run: &T,
     gaps: &[NotObserved],

@@ -41,7 +41,7 @@ pub(crate) fn plans(
     let mut control = match Control::connect(connector.as_ref(), TIMEOUT) {
         Ok(control) => control,
         Err(error) => {
-            let why = redact::text(&format!("cannot ask the server: {error}"));
+            let why = redact::text(&format!("cannot query the server: {error}"));
             return wanted
                 .into_iter()
                 .map(|(shape, _)| not(shape, &why))

@@ -59,7 +59,7 @@ pub fn measure(ready: &mut Ready, request: &RunRequest, sinks: &Sinks) -> Result
     measured(ready, request, sinks, (true, own))
 }
 
-/// The same for a load that other load generators produce. They also calibrate.
+/// Measures a load that other load generators produce. They also calibrate.
 ///
 /// # Errors
 /// Anything that prevents a result.
@@ -238,7 +238,7 @@ impl Watch {
         (summary, recorded)
     }
 
-    /// The same for part of a run's load.
+    /// Completes the record of part of a run's load.
     fn finish_part(
         self,
         ready: &mut Ready,

@@ -76,7 +76,7 @@ pub struct Sum {
     pub kept: i128,
     /// The sum of the negative amounts for which it is unknown whether the server kept them.
     pub unknown_low: i128,
-    /// The same for positive amounts.
+    /// The sum of the positive amounts for which it is unknown whether the server kept them.
     pub unknown_high: i128,
 }
 
@@ -133,7 +133,7 @@ pub(crate) enum Settled {
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     sums: Vec<Sum>,
-    /// Those of the current operation.
+    /// Entries of the current operation.
     open: Vec<(usize, i64)>,
     working: bool,
 }

@@ -184,7 +184,7 @@ impl Home {
         self.make_on(name, None)
     }
 
-    /// The same on a separate file system.
+    /// Creates a server's folder on a separate file system.
     ///
     /// # Errors
     /// The name is taken, or the file system cannot be created.
@@ -210,11 +210,11 @@ impl Home {
             place.make(&folder)?;
         }
         let mut inner = ["data", "run", "tmp"].into_iter();
-        let made = inner.try_for_each(|inner| folder.make_owned(inner).map(drop));
-        if made.is_err() {
+        let created = inner.try_for_each(|inner| folder.make_owned(inner).map(drop));
+        if created.is_err() {
             let _ = place::discard(&folder);
         }
-        made.map(|()| folder)
+        created.map(|()| folder)
     }
 
     /// The folders of all servers, by name.
@@ -319,7 +319,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// The same with a value as JSON.
+    /// Writes a value as JSON.
     pub(crate) fn write_json(&self, inner: &str, value: &impl Serialize) -> Result<()> {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.write(inner, &(text + "\n"), 0o644).map(drop),

@@ -45,7 +45,7 @@ pub(crate) fn disk_of(path: &Path) -> Result<String> {
     let number = format!("{}:{}", libc::major(device), libc::minor(device));
     let known = PathBuf::from(format!("/sys/dev/block/{number}"));
     if !known.exists() {
-        let kind = mount.map_or_else(|| "what is not known".to_owned(), |mount| mount.kind);
+        let kind = mount.map_or_else(|| "an unknown file system".to_owned(), |mount| mount.kind);
         return failed(format!(
             "{} is on {kind}, which is not a block device of this host: its reads and writes \
              cannot be limited",

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn it_dies_with_the_thread_that_started_it() {
+    fn a_confined_process_dies_with_the_thread_that_started_it() {
         let start = || {
             let mut command = Command::new("sleep");
             confine(&mut command, None);

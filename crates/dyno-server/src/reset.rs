@@ -168,7 +168,9 @@ impl Server {
     pub fn forget_pages(&self) -> Reset {
         let mut reset = Reset::default();
         let Err(why) = drop_page_cache() else {
-            reset.done.push("page cache of the host dropped".to_owned());
+            reset
+                .done
+                .push("the host's page cache was dropped".to_owned());
             return reset;
         };
         reset.not_done.push(why.to_string());

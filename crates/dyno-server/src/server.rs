@@ -76,7 +76,7 @@ impl Server {
         Self::make_on(home, name, kind, settings, port, None)
     }
 
-    /// The same on a separate file system, which contains all of the server's files.
+    /// Creates a server on a separate file system, which contains all of its files.
     ///
     /// # Errors
     /// As [`Server::make`], and as [`Place::check`].
@@ -110,11 +110,11 @@ impl Server {
                 is_welcomed: false,
             },
         };
-        let made = server.install();
-        if made.is_err() {
+        let created = server.install();
+        if created.is_err() {
             let _ = crate::place::discard(&server.folder);
         }
-        made.map(|()| server)
+        created.map(|()| server)
     }
 
     fn install(&mut self) -> Result<()> {

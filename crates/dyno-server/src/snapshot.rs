@@ -98,7 +98,7 @@ impl Server {
         }
         if snapshot.copied.is_none() {
             return usage(format!(
-                "the executables of server '{}' keep snapshot '{name}', and only they can find it",
+                "snapshot '{name}' is kept by the executables of server '{}': only they can use it",
                 from.folder().name()
             ));
         }

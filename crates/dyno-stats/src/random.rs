@@ -61,7 +61,7 @@ mod checks {
     }
 
     #[test]
-    fn every_order_of_three_comes_equally_often() {
+    fn every_order_of_three_is_equally_likely() {
         let mut random = Random::new(1);
         let mut seen = std::collections::BTreeMap::new();
         for _ in 0..60_000 {

@@ -13,7 +13,7 @@ pub const BATCH_EVENTS_MAX: usize = 512;
 pub enum Interest {
     /// Bytes to read, or the peer's end.
     Read,
-    /// The same, and room to write.
+    /// As `Read`, and room to write.
     ReadWrite,
 }
 

@@ -125,7 +125,7 @@ pub fn pin(command: &mut Command, core: usize) {
     }
 }
 
-/// Raises this process's limit of open files to at least `wanted`, and the hard limit if allowed.
+/// Raises this process's limit on open files to at least `wanted`, and the hard limit if allowed.
 ///
 /// # Errors
 /// The limit is lower and may not be raised.

@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics_and_no_literal_comes_through(
+        fn no_text_panics_and_no_literal_remains(
             text in "[ -&*-~'\"$`\\\\é\n]{0,40}", secret in "[a-z]{12}"
         ) {
             statement(&text);

@@ -41,7 +41,7 @@ pub enum Update {
 pub struct Snapshot {
     /// When the values were requested.
     pub at: Nanos,
-    /// The same as wall-clock time, seconds since the Unix epoch.
+    /// When the values were requested, in seconds since the Unix epoch.
     pub unix_s: f64,
     /// The screen of the tables.
     pub screen: usize,
@@ -119,7 +119,7 @@ impl Poller {
         }
     }
 
-    /// The same without waiting.
+    /// The next update, without waiting for it.
     pub fn waiting(&self) -> Option<Option<Update>> {
         match self.updates.try_recv() {
             Ok(update) => Some(Some(update)),

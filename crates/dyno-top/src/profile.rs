@@ -26,7 +26,7 @@ pub enum Take {
     Others,
     /// A counter: its difference per second.
     Rate,
-    /// The same for a counter that its source refreshes only every few seconds, or when one of the
+    /// The rate of a counter that its source refreshes only every few seconds, or when one of the
     /// sessions counted in this column ends: see [`crate::slow`].
     SlowRate(&'static str),
     /// The difference of one counter over that of another: a mean over the interval.
@@ -69,7 +69,7 @@ impl Figure {
         }
     }
 
-    /// The same, left out while it is empty.
+    /// This figure, left out while it is empty.
     pub const fn if_any(self) -> Self {
         Self {
             sparse: true,

@@ -51,7 +51,7 @@ thresholds! {
     ERRORS_REFUSE = 10.0, "percent of all attempts", "errors, refusal":
         "the run measures failures as much as work";
     NOT_DONE = 0.1, "percent of all events", "events not done, doubt":
-        "these slowest events are in no latency; one in a thousand affects p99.9";
+        "no latency includes these events; one in a thousand affects p99.9";
 }
 
 /// Whether most errors are those of a SQLite file that stayed locked.

@@ -82,7 +82,7 @@ pub fn judge(run: &RunRecord, context: &Context) -> Vec<Finding> {
     judge_with_parts(run, context).0
 }
 
-/// The same, plus the judged parts of a load that changed over time.
+/// As [`judge`], plus the judged parts of a load that changed over time.
 pub fn judge_with_parts(run: &RunRecord, context: &Context) -> (Vec<Finding>, Vec<PartSummary>) {
     let view = View::new(run, context);
     let mut findings: Vec<Finding> = checks().iter().map(|check| check.judge(&view)).collect();

@@ -48,7 +48,7 @@ impl Missing {
         CheckResult::not_checked(self.sentence())
     }
 
-    /// The same for an imported log, and this reason for another run.
+    /// This result for an imported log, and another reason for other runs.
     pub(crate) fn or(self, view: &View, reason: impl Into<String>) -> CheckResult {
         match view.imported() {
             true => self.result(),

@@ -61,7 +61,7 @@ impl Layout {
         })
     }
 
-    /// The same with the levels of each factor in the caller's order.
+    /// Builds a table with the levels of each factor in the caller's order.
     ///
     /// # Errors
     /// The name of a factor that no run has.

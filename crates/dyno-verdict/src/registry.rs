@@ -61,7 +61,7 @@ pub(crate) const COMPARISON: &[Check] = &[
         47,
         "ratio-interval",
         "Whether each ratio has an interval",
-        "Doubt if a ratio has only a p-value, or nothing.",
+        "Doubt if a ratio has only a p-value, or neither.",
     ),
     pair(
         48,

@@ -24,7 +24,7 @@ const OF_PARTS: [&str; 10] = [
     "length",
 ];
 
-/// Those of them that do not apply if the level changes within a part.
+/// Checks that do not apply if the level changes within a part.
 const OF_A_LEVEL: [&str; 6] = [
     "arrivals",
     "warm-up",

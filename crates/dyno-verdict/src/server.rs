@@ -344,7 +344,7 @@ fn reconnects(count: u64) -> String {
     }
 }
 
-/// The same after connections ended, perhaps including the observer's.
+/// The seconds without an answer, after connections ended, perhaps the observer's, too.
 fn unanswered(seconds: f64) -> String {
     match seconds as u64 {
         0 => String::new(),

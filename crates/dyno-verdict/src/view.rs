@@ -204,7 +204,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same with a verb: `1 whole second is`, `3 whole seconds are`.
+    /// The number of whole intervals with a verb: `1 whole second is`, `3 whole seconds are`.
     pub(crate) fn whole_are(&self, bins: usize) -> String {
         format!(
             "{} {}",

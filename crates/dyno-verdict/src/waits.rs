@@ -30,7 +30,7 @@ fn throttled(run: &RunRecord) -> Option<String> {
     let percent = series.mean(0.0, measured_s)?;
     (percent >= THROTTLED_MIN).then(|| {
         format!(
-            "The server's cgroup: its quota of CPU time was used up in {percent:.0} % of the \
+            "The server's cgroup: its CPU quota was used up in {percent:.0} % of the \
              periods."
         )
     })
@@ -67,7 +67,7 @@ fn opening_tables(run: &RunRecord) -> Option<String> {
             false => "",
         };
         format!(
-            "The server's cache of tables: {:.0} % of the sessions{whose} were opening tables on \
+            "The server's table cache: {:.0} % of the sessions{whose} were opening tables on \
              average{limit}.",
             share * 100.0
         )
@@ -130,8 +130,7 @@ mod tests {
             samples::series(&mut run, "server.cgroup.cpu_throttled", &[percent; 30]);
             waits(&run)
         };
-        let expected =
-            "The server's cgroup: its quota of CPU time was used up in 72 % of the periods.";
+        let expected = "The server's cgroup: its CPU quota was used up in 72 % of the periods.";
         assert_eq!(of(72.0), [expected]);
         assert!(of(20.0).is_empty());
     }
@@ -146,7 +145,7 @@ mod tests {
         let mut crowded = run(0.4);
         let sessions = f64::from(crowded.head.drive.as_ref().unwrap().sessions);
         samples::series(&mut crowded, "db.other_sessions", &[sessions; 4]);
-        let expected = "The server's cache of tables: 15 % of the sessions, including those of \
+        let expected = "The server's table cache: 15 % of the sessions, including those of \
                     other clients, were opening tables on average.";
         assert_eq!(waits(&crowded), [expected]);
         // There are more sessions than the run has, so those of others are among them.
@@ -163,7 +162,7 @@ mod tests {
         samples::drop_series(&mut uncounted, "db.status.");
         assert!(waits(&uncounted).is_empty());
         let mut run = run(0.4);
-        let expected = "The server's cache of tables: 30 % of the sessions were opening tables on \
+        let expected = "The server's table cache: 30 % of the sessions were opening tables on \
                     average";
         assert_eq!(waits(&run), [format!("{expected}.")]);
         run.settings

@@ -180,7 +180,7 @@ fn a_session_that_cannot_yield_gives_its_connection_up_when_the_run_ends() {
 }
 
 #[test]
-fn a_command_whose_server_goes_fails() {
+fn a_command_fails_if_its_server_stops() {
     let mut server = start_private_server(Kind::Mariadb);
     let folder = tempfile::tempdir().unwrap();
     let (began, script) = (folder.path().join("began"), folder.path().join("p.lua"));

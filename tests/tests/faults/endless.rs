@@ -263,7 +263,7 @@ fn a_statement_that_computes_before_a_run_ends_with_the_call_timeout() {
 }
 
 #[test]
-fn a_statement_that_computes_after_a_run_fails_it() {
+fn a_statement_still_running_after_a_run_fails_it() {
     let folder = tempfile::tempdir().unwrap();
     let query = format!("sysbench.sql.driver():connect():query('{COUNTS}')");
     for (function, text) in [

@@ -48,7 +48,7 @@ fn reports_invalid_agents_before_anything_is_started() {
     let output = lab.dyno("agent --stdin-key");
     has(
         &output.failure(1),
-        &["standard input does not hold a configuration"],
+        &["standard input does not contain a configuration"],
     );
 }
 

@@ -144,7 +144,7 @@ fn a_plan_has_the_agents_of_its_run() {
 }
 
 #[test]
-fn a_temporary_database_is_made_again() {
+fn a_temporary_database_is_created_again() {
     let lab = Lab::new();
     let plan = lab.dyno(&format!(
         "run oltp_point_select --table-size 100 {SHORT} --plan"

@@ -241,7 +241,7 @@ fn advice_about_runs_that_cannot_be_compared_gives_a_table() {
 }
 
 #[test]
-fn where_takes_a_server_as_the_list_of_runs_prints_it() {
+fn where_takes_a_server_as_the_run_list_prints_it() {
     let lab = Lab::new();
     let target = lab.sqlite();
     lab.dyno(&format!("run oltp_point_select {target} {SHORT} -q"))

@@ -49,7 +49,7 @@ fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
         .success();
 
     let stopped = lab.dyno("server down one --keep-data").success();
-    has(&stopped, &["one is down; its data are kept in"]);
+    has(&stopped, &["one is down; its data is kept in"]);
     lab.wait_for_nobody();
     has(
         &lab.dyno(&format!("run oltp_point_select {load}"))
@@ -61,7 +61,7 @@ fn lives(kind: &str, title: &str, setting: (&str, &str), query: &str) {
         .success();
     has(
         &lab.dyno("server down one").success(),
-        &["its data are removed"],
+        &["its data is removed"],
     );
     lab.wait_for_nobody();
     assert_eq!(

@@ -295,7 +295,7 @@ fn a_server_uses_its_own_file_system() {
     unmount(&folder);
     has(
         &lab.dyno("server down own").success(),
-        &["its data are removed"],
+        &["its data is removed"],
     );
     assert_eq!(
         fs::read_dir(lab.servers()).unwrap().count(),
@@ -318,7 +318,7 @@ fn a_mounted_server_is_removed_whole_and_a_failed_start_leaves_nothing() {
     }
     has(
         &lab.dyno("server down one").success(),
-        &["its data are removed"],
+        &["its data is removed"],
     );
     let failed = lab.dyno(&format!(
         "server up mariadb {place} --set table_open_cache=1"
@@ -391,7 +391,7 @@ fn a_trial_starts_on_a_cold_cache_and_a_quiet_host() {
         steps.contains("page cache") && steps.contains("trim"),
         "{steps}"
     );
-    if !done.contains("page cache of the host dropped") {
+    if !done.contains("the host's page cache was dropped") {
         let loud = format!("\nNOT TESTED: the page cache cannot be dropped here: {not_done}\n");
         std::io::stderr().write_all(loud.as_bytes()).unwrap();
         assert!(done.contains("posix_fadvise"), "{done}");

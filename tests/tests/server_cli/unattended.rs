@@ -18,7 +18,7 @@ fn a_server_in_the_foreground_ends_with_its_dyno() {
         lab.wait_for_nobody();
         let down = lab.dyno("server down --all").success();
         match signal {
-            libc::SIGKILL => has(&down, &["postgresql was not running; its data are removed"]),
+            libc::SIGKILL => has(&down, &["postgresql was not running; its data is removed"]),
             _ => has(&down, &["there are no servers"]),
         }
     }
@@ -34,7 +34,7 @@ fn a_server_in_the_foreground_that_another_command_restarts_is_that_commands() {
     let ended = dyno.finish(std::time::Duration::from_secs(60)).success();
     has(
         &ended,
-        &["another command stopped postgresql; its data are kept"],
+        &["another command stopped postgresql; its data is kept"],
     );
     assert_eq!(lab.server("postgresql")["state"], "up");
     lab.dyno("server down postgresql").success();
@@ -62,7 +62,7 @@ fn a_server_whose_start_is_interrupted_does_not_stay() {
     lab.wait_for_nobody();
     has(
         &lab.dyno("server down half").success(),
-        &["its data are removed"],
+        &["its data is removed"],
     );
 }
 

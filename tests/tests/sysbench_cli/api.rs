@@ -131,7 +131,7 @@ fn queries_may_come_from_anywhere() {
 }
 
 #[test]
-fn a_lost_connection_comes_back() {
+fn a_lost_connection_is_reopened() {
     for kind in kinds() {
         let database = Database::new(kind);
         let mut command = Command::new(dyno_path());

@@ -5,7 +5,7 @@ use dyno_tests::{Database, Kind};
 use crate::common::Terminal;
 
 #[test]
-fn shows_a_server_that_goes_and_comes_back() {
+fn shows_a_server_outage_and_its_end() {
     let mut private = dyno_tests::start_private_server(Kind::Mariadb);
     let url = format!("mysql://root@127.0.0.1:{}/", private.server().port);
     let mut seen = Terminal::start(&["--target", &url, "--interval", "200ms"]);

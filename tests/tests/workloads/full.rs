@@ -102,7 +102,7 @@ fn a_full_disk_of_the_results_file_does_not_affect_the_tables() {
 }
 
 #[test]
-fn tables_that_cannot_fit_are_refused_before_any_is_made() {
+fn tables_that_cannot_fit_are_refused_before_any_is_created() {
     let output = on_small_disk(
         "dyno prepare many_tables --schemas 400 && exit 3\n\
          dyno run many_tables --schemas 400 --phase create && exit 4\n\

@@ -154,7 +154,7 @@ fn in_a_rest(act: impl Fn(&TestDatabase, &Database, Running)) {
 }
 
 #[test]
-fn a_rest_that_is_interrupted_twice_leaves_nothing_for_long() {
+fn a_rest_interrupted_twice_is_undone() {
     in_a_rest(|place, _, running| {
         running.signal(2);
         running.signal(2);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disturbance_from_outside_is_not_the_switch() {
+    fn an_external_disturbance_is_not_attributed_to_the_switch() {
         let mut hit = pilot(1, 100, 0.4);
         hit.profiles[2][..120].fill(5);
         let found = choose(&[pilot(1, 100, 0.4), hit], 0.0, LONG).unwrap();

@@ -17,16 +17,16 @@ use dyno_run::calibration::{self, Calibration};
 /// The script or target cannot be calibrated.
 pub(super) fn main(job: &Job, options: &[(String, OptionValue)], parsed: &Parsed) -> Result<u8> {
     let stop = signals::install()?;
-    let made = calibration::make(job, options, &stop, &crate::notices::quiet())?;
+    let calibrated = calibration::make(job, options, &stop, &crate::notices::quiet())?;
     if parsed.has("json") {
-        console::json(&(serde_json::to_string_pretty(&made)? + "\n"));
+        console::json(&(serde_json::to_string_pretty(&calibrated)? + "\n"));
     } else {
-        console::out(&text(&made));
+        console::out(&text(&calibrated));
     }
     Ok(STATUS_DONE)
 }
 
-fn text(made: &Calibration) -> String {
+fn text(calibration: &Calibration) -> String {
     let rate = |per_s: f64| units::human_count(per_s.round() as u64);
     format!(
         "ceiling       {} tx/s: what {} could offer with a core each, over {}\n\
@@ -35,13 +35,13 @@ fn text(made: &Calibration) -> String {
          jitter        p99.9 {}; longest stall of a worker {}\n\
          Above 70 % of the ceiling, a run is doubtful. Kept for the same script, options, sessions \
          and workers on this host.\n",
-        rate(made.events_per_s_max),
-        number_of(made.workers, "worker"),
-        made.transport,
-        made.cpu_us_per_event,
-        rate(made.events_per_s),
-        number_of(made.sessions, "session"),
-        latency(made.p999_ms),
-        latency(made.stall_ms_max),
+        rate(calibration.events_per_s_max),
+        number_of(calibration.workers, "worker"),
+        calibration.transport,
+        calibration.cpu_us_per_event,
+        rate(calibration.events_per_s),
+        number_of(calibration.sessions, "session"),
+        latency(calibration.p999_ms),
+        latency(calibration.stall_ms_max),
     )
 }

@@ -146,7 +146,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "table",
         arguments: "--rows NAME",
-        about: "Print a figure for each level of the factors of runs",
+        about: "Print a table of one figure by the levels of factors",
         block: 1,
         words: Words::Nothing,
         options: || TABLE,

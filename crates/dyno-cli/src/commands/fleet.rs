@@ -31,8 +31,8 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
              \x20        agent and for the coordinator. Existing keys are kept.\n\
              collect  Assemble a run from the files that its agents kept on their hosts, and \
              record it,\n\
-             \x20        if the process that started it is gone. A recorded run is compared with \
-             the files.\n\
+             \x20        if the coordinator is gone. If a record exists, compare it with the \
+             files.\n\
              {}",
             help(FLEET, Grammar::Dyno)
         ));
@@ -105,8 +105,8 @@ fn agents(folder: &str, named: Vec<AgentName>) -> Result<Vec<AgentName>> {
     for name in named {
         if name.as_str() == COORDINATOR {
             return Err(usage(format!(
-                "dyno fleet keys: an agent cannot be called {COORDINATOR}, the name of whoever \
-                 starts runs"
+                "dyno fleet keys: an agent cannot be called {COORDINATOR}: that is the name of the \
+                 command that starts the run"
             )));
         }
         all.insert(name);

@@ -152,7 +152,7 @@ pub(super) fn base_name(layout: &Layout, base: usize) -> String {
     format!("{name}={}", levels.get(base).map_or("", String::as_str))
 }
 
-/// The same, or nothing if there are no ratios.
+/// The name of the base of the ratios, or nothing if there are no ratios.
 fn named(layout: &Layout, base: usize, by: Base) -> String {
     match by {
         Base::None => String::new(),
@@ -265,8 +265,8 @@ fn table(
         ..CompareOptions::default()
     };
     let by = of(parsed, &layout, base);
-    let made = pivot(&groups, metric, by, &options);
-    let (cells, unit) = made.map_err(|error| {
+    let pivoted = pivot(&groups, metric, by, &options);
+    let (cells, unit) = pivoted.map_err(|error| {
         let advice = advice::advice(&groups, (&layout, by), metric, &options);
         anyhow::anyhow!("{error}; {advice}")
     })?;

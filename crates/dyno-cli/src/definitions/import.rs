@@ -76,19 +76,19 @@ pub(crate) const IMPORT: &[Opt] = &[
         GROUP,
         "vmstat-interval",
         Some("TIME"),
-        "Delay that vmstat was given, for a log without -t [1s]",
+        "vmstat's interval, for a log without -t [1s]",
     ),
     opt(
         GROUP,
         "iostat-interval",
         Some("TIME"),
-        "Delay that iostat was given, for a log without -t [1s]",
+        "iostat's interval, for a log without -t [1s]",
     ),
     opt(
         GROUP,
         "vmstat-unit",
         Some("UNIT"),
-        "Unit that vmstat was given with -S: k, K, m or M [K]",
+        "vmstat's unit (its option -S): k, K, m or M [K]",
     ),
     opt(
         GROUP,

@@ -37,7 +37,7 @@ pub(crate) const OF_SEARCHES: &[Opt] = &[
     ),
 ];
 
-/// All options of `dyno search`: those that only it has come first.
+/// All options of `dyno search`; its own options come first.
 pub(crate) fn search() -> &'static [Opt] {
     static ALL: OnceLock<Vec<Opt>> = OnceLock::new();
     ALL.get_or_init(|| {

@@ -81,7 +81,7 @@ pub(crate) const SERVER: &[Opt] = &[
         GROUP,
         "foreground",
         None,
-        "up: wait here. The server stops with this command, and its data are removed unless the \
+        "up: stay in the foreground. The server stops with this command, and its data is removed unless the \
          command is killed (-9)",
     ),
     opt(GROUP, "all", None, "down: stop all servers"),

@@ -358,6 +358,6 @@ pub(crate) const SYSBENCH: &[Opt] = &[
         DYNO,
         "report-style",
         Some("EDITION"),
-        "format of the general block: as of 1.1 or of 1.0 [1.0]",
+        "format of the general block: that of 1.1 or of 1.0 [1.0]",
     ),
 ];

@@ -15,7 +15,7 @@ pub(crate) struct Opt {
     pub value: Option<&'static str>,
     /// The value is optional; only `--name=VALUE` sets it.
     pub bare: bool,
-    /// It is `bare`, but takes the next word as its value if no word precedes it.
+    /// Like `bare`, but takes the next word as its value if no word precedes it.
     pub leads: bool,
     /// It may be repeated.
     pub repeats: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Opt {
     pub group: &'static str,
     /// The commands on workloads that use it.
     pub scope: Scope,
-    /// The tests of the host that use it.
+    /// The tests of the host that use the option.
     pub host: HostTests,
     /// Why searches reject it.
     pub not_of_searches: Option<&'static str>,
@@ -40,13 +40,13 @@ pub(crate) struct Opt {
 /// The commands on workloads that use an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of them.
+    /// All commands.
     All,
-    /// All but `saturate`, whose steps set the load.
+    /// All commands except `saturate`, whose steps set the load.
     SingleLoads,
-    /// Those that apply a load: `run`, `saturate`, `calibrate` and `search`.
+    /// Commands that apply a load: `run`, `saturate`, `calibrate` and `search`.
     Loads,
-    /// Those that record runs: `run`, `saturate` and `search`.
+    /// Commands that record runs: `run`, `saturate` and `search`.
     Results,
     /// All but `calibrate`, which prints a few lines.
     Shown,
@@ -59,7 +59,7 @@ pub(crate) enum Scope {
 pub(crate) enum HostTests {
     /// All.
     All,
-    /// Those that choose positions at random.
+    /// Tests that choose positions at random.
     Draws,
     /// None: it is about databases, scripts, or threads that sessions share.
     None,

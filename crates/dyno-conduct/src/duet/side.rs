@@ -27,7 +27,7 @@ pub(crate) fn refuse(command: &Command, mode: DuetMode) -> Result<()> {
         .any(|role| role.pace.is_some() || role.background);
     let why = if command.name != "run" {
         format!(
-            "a duet takes plans of 'dyno run'; this one is of 'dyno {}'",
+            "a duet takes plans of `dyno run`, but this is a plan of `dyno {}`",
             command.name
         )
     } else if command.temporary.is_some() {

@@ -81,7 +81,7 @@ pub(super) fn read<T: DeserializeOwned>(what: &str) -> Result<T> {
     }
     // Do not repeat the text: it may contain a key.
     let nothing =
-        || anyhow!("standard input does not hold {what}: `dyno run` starts such agents by itself");
+        || anyhow!("standard input does not contain {what}: `dyno run` starts such agents itself");
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|_| nothing())?;
     if let Some(version) = value.get("v").and_then(serde_json::Value::as_u64)
         && version != u64::from(PROTOCOL)

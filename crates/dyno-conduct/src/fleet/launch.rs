@@ -191,7 +191,7 @@ impl Launched {
         let said = self.said();
         Some(match said.is_empty() {
             true if self.remote.is_some() && how.success() => {
-                format!("{how}, without a message: does --agent-command name the Dyno there?")
+                format!("{how}, without a message: does --agent-command name Dyno on that host?")
             }
             true => format!("{how}"),
             false => format!("{how}: {said}"),

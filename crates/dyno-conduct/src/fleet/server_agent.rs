@@ -219,7 +219,7 @@ impl Watcher {
         self.relation = self.estimator.relation();
         self.relation
             .map(|_| ())
-            .ok_or_else(|| anyhow!("its clock makes no sense"))
+            .ok_or_else(|| anyhow!("its clock readings contradict each other"))
     }
 
     fn ask(&mut self) -> std::io::Result<()> {

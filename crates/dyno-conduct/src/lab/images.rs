@@ -24,17 +24,17 @@ const NAME_CHARS: usize = 20;
 impl<C: Caller> Site<'_, C> {
     /// The common prefix of the names of servers with a cell's data.
     fn data_name(&self, cell: &Cell) -> Result<String> {
-        let made = self.lab.experiment.image_of(cell);
+        let image = self.lab.experiment.image_of(cell);
         let kind = self.kind(cell)?;
         let of = serde_json::json!({
             "results": self.results.display().to_string(),
             "kind": kind.title(),
             "program": self.lab.program(cell),
-            "set": made.server.set,
-            "plugins": made.server.plugins,
-            "data": made.data,
-            "clients": made.load.clients,
-            "script": self.lab.script(made.data.workload.as_deref()),
+            "set": image.server.set,
+            "plugins": image.server.plugins,
+            "data": image.data,
+            "clients": image.load.clients,
+            "script": self.lab.script(image.data.workload.as_deref()),
         });
         let hash = hex(&Sha256::digest(of.to_string())[..4]);
         let plain = |c: char| match c.to_ascii_lowercase() {

@@ -261,8 +261,8 @@ impl<'a, C: Caller> Site<'a, C> {
         if let Some(undone) = kept::undo(&self.results, url)? {
             self.note_done(&format!("undid the changes of an earlier trial: {undone}"));
         }
-        let made = self.lab.experiment.image_of(cell);
-        let prepare = line::prepare(&made, Some(url), &self.lab.base);
+        let image = self.lab.experiment.image_of(cell);
+        let prepare = line::prepare(&image, Some(url), &self.lab.base);
         if let Some(line) = prepare.filter(|_| change >= Change::Restore) {
             self.load_at(url, line)?;
         }
@@ -276,7 +276,7 @@ impl<'a, C: Caller> Site<'a, C> {
         let reset = &cell.effective.reset;
         if reset.page_cache == Some(PageCache::Drop) {
             match drop_page_cache() {
-                Ok(()) => self.note_done("page cache of the host dropped"),
+                Ok(()) => self.note_done("the host's page cache was dropped"),
                 Err(why) => self.note_done(&format!("not reset: {why}")),
             }
         }

@@ -39,9 +39,9 @@ pub fn look<C: Caller>(lab: &Lab, reload: bool, caller: &C) -> Result<BTreeMap<S
         let Some(url) = &cell.effective.server.url else {
             continue;
         };
-        let made = lab.experiment.image_of(cell);
+        let image = lab.experiment.image_of(cell);
         let own = lines.entry(url.clone()).or_default();
-        if let Some(line) = line::prepare(&made, Some(url), &lab.base)
+        if let Some(line) = line::prepare(&image, Some(url), &lab.base)
             && !own.contains(&line)
         {
             own.push(line);

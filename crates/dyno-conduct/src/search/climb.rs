@@ -106,11 +106,11 @@ fn from(terms: &Terms, steps: Vec<ClimbStep>) -> Ground {
         };
         warnings.push(match first.events_per_s > 0.0 {
             true => format!(
-                "{who}, in a closed loop, had {:.1} % of {whose} events late already.",
+                "{who}, in a closed loop, had {:.1} % of {whose} events late.",
                 first.late_share * 100.0
             ),
             // No latency was measured.
-            false => format!("{who}, in a closed loop, ended no event."),
+            false => format!("{who}, in a closed loop, finished no event."),
         });
     }
     let (start, loads) = match terms.promise.of {
@@ -199,11 +199,11 @@ mod tests {
         assert_eq!(ground.start.candidates, [2.0, 4.0]);
         let ground = from(&sessions, steps(&[(1.0, 0.5)]));
         assert_eq!(ground.start.candidates, [1.0]);
-        assert!(ground.warnings[0].contains("had 50.0 % of its events late already"));
+        assert!(ground.warnings[0].contains("had 50.0 % of its events late"));
         let ground = from(&sessions, steps(&[(0.0, 1.0)]));
         assert_eq!(
             ground.warnings,
-            ["One session alone, in a closed loop, ended no event."]
+            ["One session alone, in a closed loop, finished no event."]
         );
     }
 }

@@ -97,7 +97,7 @@ fn checkpoints(runs: &[RunSummary], trial_s: f64) -> Option<String> {
     (seconds > trial_s).then(|| {
         format!(
             "PostgreSQL makes a checkpoint every {every} (checkpoint_timeout), longer than a \
-             trial: the votes do not cover the limit during a checkpoint."
+             trial: the trials do not show the limit during a checkpoint."
         )
     })
 }

@@ -40,16 +40,17 @@ define! {
             "at the end: sessions that ended with an open transaction, such as `4 of 4`";
     }
     one Fact "" from "the observer's connection" {
-        CLIENT_TLS = "client.tls": "its TLS version, or `none`";
-        CLIENT_TCP_NODELAY = "client.tcp_nodelay": "`on`: it sends without delay";
+        CLIENT_TLS = "client.tls": "TLS version of the observer's connection, or `none`";
+        CLIENT_TCP_NODELAY = "client.tcp_nodelay": "`on`: the connection sends without delay";
     }
     one Fact "" from "a sample of the texts and parameters" {
         CLIENT_STATEMENTS_LOOKED_AT = "client.statements.looked_at": "statements in the sample";
-        CLIENT_STATEMENTS_DIFFERENT = "client.statements.different": "different ones";
+        CLIENT_STATEMENTS_DIFFERENT = "client.statements.different":
+            "different statements in the sample";
         CLIENT_STATEMENTS_BY_TEXT = "client.statements.by_text":
-            "those whose text names their rows";
+            "statements in the sample whose text names their rows";
         CLIENT_STATEMENTS_DRAWN = "client.statements.drawn":
-            "those with functions or variables that may choose other rows";
+            "statements in the sample with functions or variables that may choose other rows";
     }
     one Fact "" from "all statements" {
         CLIENT_STATEMENTS_WITHOUT_EFFECT = "client.statements.without_effect":
@@ -59,15 +60,15 @@ define! {
         CLIENT_STATEMENTS_ROLLBACKS_TO_SAVEPOINT = "client.statements.rollbacks_to_savepoint":
             "rollbacks to a savepoint";
         CLIENT_STATEMENTS_RESTRICT = "client.statements.restrict":
-            "`no`: none restricts its rows by WHERE, ON, LIMIT or the like";
+            "`no`: no statement restricts its rows by WHERE, ON, LIMIT or the like";
         CLIENT_STATEMENTS_DEFINE = "client.statements.define":
-            "`yes`: one may create, alter, rename or drop a table or index";
+            "`yes`: a statement may create, alter, rename or drop a table or index";
         CLIENT_STATEMENTS_ATTACHES = "client.statements.attaches":
-            "`yes`: one attached another file (SQLite)";
+            "`yes`: a statement attached another file (SQLite)";
         CLIENT_STATEMENTS_TEMPORARY_TABLES = "client.statements.temporary_tables":
-            "temporary tables that they created";
+            "temporary tables that statements created";
         CLIENT_STATEMENTS_CHANGES_TEMPORARY_ONLY = "client.statements.changes_temporary_only":
-            "whether they changed rows of temporary tables only";
+            "whether statements changed rows of temporary tables only";
     }
     one Fact "" from "all answers of PostgreSQL" {
         CLIENT_STATEMENTS_COMPLETED = "client.statements.completed":
@@ -83,12 +84,11 @@ define! {
         OBSERVER_SAMPLES = "observer.samples": "samples taken";
         OBSERVER_LATE_MS_MAX = "observer.late_ms_max": "longest delay of a sample";
         OBSERVER_MISSED = "observer.missed": "samples missed";
-        OBSERVER_MEASURED_S = "observer.measured_s": "seconds that they observed";
-        OBSERVER_EXPORT_CPU_S = "observer.export.cpu_s":
-            "with [exports](metrics.md): their CPU seconds";
-        OBSERVER_EXPORT_CORES = "observer.export.cores": "the same in cores";
-        OBSERVER_PROFILE_CPU_S = "observer.profile.cpu_s": "with `--cpu-profile`: its CPU seconds";
-        OBSERVER_PROFILE_CORES = "observer.profile.cores": "the same in cores";
+        OBSERVER_MEASURED_S = "observer.measured_s": "seconds that the observers observed";
+        OBSERVER_EXPORT_CPU_S = "observer.export.cpu_s": "CPU seconds of [exports](metrics.md)";
+        OBSERVER_EXPORT_CORES = "observer.export.cores": "CPU use of exports, in cores";
+        OBSERVER_PROFILE_CPU_S = "observer.profile.cpu_s": "CPU seconds of `--cpu-profile`";
+        OBSERVER_PROFILE_CORES = "observer.profile.cores": "CPU use of `--cpu-profile`, in cores";
     }
     one Fact "" from "perf" {
         PROFILE_FREQUENCY_HZ = "profile.frequency_hz": "samples per second of CPU time";
@@ -97,7 +97,7 @@ define! {
     }
     one Fact "" from "the coordinator" {
         FLEET_RUN = "fleet.run": "the run's name on its bus";
-        FLEET_COMMAND = "fleet.command": "the program that started Dyno on other hosts";
+        FLEET_COMMAND = "fleet.command": "the command that starts Dyno on other hosts";
         FLEET_COLLECTED = "fleet.collected": "the run was assembled from its agents' files";
     }
     one Fact "" from "dyno duet" {
@@ -118,7 +118,8 @@ define! {
     }
     each Rate "cores" from "/proc/self/task/TID/schedstat, else stat" {
         CLIENT_WORKER_CPU = "client.worker[" "].cpu": "CPU time of a worker";
-        CLIENT_WORKER_RUN_QUEUE_WAIT = "client.worker[" "].run_queue_wait": "its waits for a CPU";
+        CLIENT_WORKER_RUN_QUEUE_WAIT = "client.worker[" "].run_queue_wait":
+            "a worker's waits for a CPU";
     }
     each Rate "count/s" from "/proc/self/task/TID/status" {
         CLIENT_WORKER_INVOLUNTARY_SWITCHES = "client.worker[" "].involuntary_switches":
@@ -126,10 +127,10 @@ define! {
     }
     each Rate "count/s" from "the agents" {
         AGENT_EVENTS = "agent[" "].events": "events of an agent, of up to 64 agents";
-        AGENT_ERRORS = "agent[" "].errors": "its errors";
+        AGENT_ERRORS = "agent[" "].errors": "errors of an agent";
     }
     each Gauge "ms" from "the agents" {
-        AGENT_SERVICE_MEAN = "agent[" "].service_mean": "its mean service time";
+        AGENT_SERVICE_MEAN = "agent[" "].service_mean": "mean service time of an agent";
     }
     each Fact "" from "perf" {
         PROFILE_SAMPLES = "profile." ".samples": "samples of `server` or `client`";
@@ -143,8 +144,8 @@ define! {
     }
     each Fact "" from "the workload" {
         WORKLOAD_EACH = "workload." "":
-            "its data and constants; see [Scripting](scripting.md#facts-and-figures)";
-        RUN_WORKLOAD_EACH = "run.workload." "": "those that differ from run to run";
+            "the workload's data and constants; see [Scripting](scripting.md#facts-and-figures)";
+        RUN_WORKLOAD_EACH = "run.workload." "": "facts of the workload that differ from run to run";
     }
     each Fact "" from "--expect" {
         RUN_EXPECTED_EACH = "run.expected." "": "the value that you expect of a setting";

@@ -2,7 +2,7 @@
 
 define! {
     one Gauge "count" from "the observer's connection" {
-        DB_UP = "db.up": "1 if it answers within a period, else 0";
+        DB_UP = "db.up": "1 if the database answers within a period, else 0";
     }
     one Gauge "ms" from "SELECT 1" {
         DB_ROUND_TRIP = "db.round_trip": "round trip of the observer";
@@ -13,22 +13,22 @@ define! {
     one Gauge "count" from "the list of sessions, every 3rd to 5th sample or less often" {
         DB_OTHER_SESSIONS = "db.other_sessions": "sessions of other clients";
         DB_OTHER_SESSIONS_ACTIVE = "db.other_sessions_active":
-            "those that execute a statement (PostgreSQL: or did within 0.1 s)";
+            "sessions of other clients that execute a statement (PostgreSQL: or did within 0.1 s)";
     }
     one Gauge "count" from "SHOW REPLICA STATUS" {
         DB_REPLICATION_RUNNING = "db.replication.running":
-            "MySQL, MariaDB, replica: 1 while it receives and applies, else 0";
+            "MySQL, MariaDB: 1 while a replica receives and applies, else 0";
     }
     one Gauge "bytes" from "stat" {
         DB_FILE_SIZE = "db.file.size": "SQLite: size of the file";
         DB_WAL_SIZE = "db.wal.size": "SQLite: size of its WAL";
     }
     one Fact "" from "SQLite, at the end" {
-        DB_FILE_CHANGED = "db.file.changed": "`yes` or `no`";
+        DB_FILE_CHANGED = "db.file.changed": "`yes` if the file changed, else `no`";
     }
     one Fact "" from "the server's table definitions, see [below](#tables)" {
         DB_TABLES = "db.tables": "number of tables (`1000 or more`)";
-        DB_TABLES_READ = "db.tables.read": "number of those that were read";
+        DB_TABLES_READ = "db.tables.read": "number of tables that were read";
         DB_TABLES_ELSEWHERE_UNREAD = "db.tables.elsewhere.unread":
             "other schemas that were too large or slow to read";
     }
@@ -67,7 +67,7 @@ define! {
     }
     each Fact "" from "the statements, at the end" {
         DB_TABLES_USED_ELSEWHERE_EACH = "db.tables.used_elsewhere[" "]":
-            "those that statements name";
+            "tables of other schemas, of these kinds, that statements name";
     }
     each Fact "" from "the tables' columns and indexes, at the end" {
         DB_TABLES_CHANGED_EACH = "db.tables.changed[" "]":

@@ -9,15 +9,16 @@ define! {
         HOST_CPU_IOWAIT = "host.cpu.iowait": "idle time while a disk request was outstanding";
         HOST_CPU_IRQ = "host.cpu.irq": "CPU time of hardware interrupts";
         HOST_CPU_SOFTIRQ = "host.cpu.softirq": "CPU time of soft interrupts";
-        HOST_CPU_STEAL = "host.cpu.steal": "time that the hypervisor gave to others";
-        HOST_CPU_ACCOUNTED = "host.cpu.accounted": "the sum of the others, about 100";
+        HOST_CPU_STEAL = "host.cpu.steal":
+            "time that the hypervisor used for other work";
+        HOST_CPU_ACCOUNTED = "host.cpu.accounted": "the sum of the CPU times above, about 100";
     }
     one Gauge "count" from "/proc/stat" {
         HOST_RUN_QUEUE = "host.run_queue": "threads that run or wait for a CPU";
         HOST_BLOCKED = "host.blocked": "threads that wait for a disk";
     }
     one Gauge "count" from "/proc/loadavg" {
-        HOST_LOAD1 = "host.load1": "load average of a minute";
+        HOST_LOAD1 = "host.load1": "one-minute load average";
     }
     one Rate "count/s" from "/proc/stat" {
         HOST_CONTEXT_SWITCHES = "host.context_switches": "context switches";
@@ -27,12 +28,12 @@ define! {
     one Gauge "bytes" from "/proc/meminfo" {
         HOST_MEMORY_TOTAL = "host.memory.total": "memory; also a fact";
         HOST_MEMORY_FREE = "host.memory.free": "unused memory";
-        HOST_MEMORY_AVAILABLE = "host.memory.available": "memory that programs can get";
+        HOST_MEMORY_AVAILABLE = "host.memory.available": "memory available to programs";
         HOST_MEMORY_CACHED = "host.memory.cached": "file cache";
         HOST_MEMORY_BUFFERS = "host.memory.buffers": "cache of block devices";
         HOST_MEMORY_DIRTY = "host.memory.dirty": "changed pages that are not yet being written";
         HOST_MEMORY_WRITEBACK = "host.memory.writeback": "pages that are being written";
-        HOST_MEMORY_ANON = "host.memory.anon": "memory of programs without a file";
+        HOST_MEMORY_ANON = "host.memory.anon": "memory of programs not backed by a file";
         HOST_MEMORY_SLAB_RECLAIMABLE = "host.memory.slab_reclaimable": "kernel caches";
         HOST_MEMORY_SLAB_UNRECLAIMABLE = "host.memory.slab_unreclaimable": "other kernel memory";
         HOST_MEMORY_SWAP_TOTAL = "host.memory.swap_total": "swap space";
@@ -55,22 +56,25 @@ define! {
     }
     one Rate "percent" from "/proc/pressure" {
         HOST_PRESSURE_CPU_SOME = "host.pressure.cpu.some": "time in which a task waited for a CPU";
-        HOST_PRESSURE_CPU_FULL = "host.pressure.cpu.full": "time in which all tasks did";
+        HOST_PRESSURE_CPU_FULL = "host.pressure.cpu.full":
+            "time in which all tasks waited for a CPU";
         HOST_PRESSURE_IO_SOME = "host.pressure.io.some": "time in which a task waited for a disk";
-        HOST_PRESSURE_IO_FULL = "host.pressure.io.full": "time in which all tasks did";
+        HOST_PRESSURE_IO_FULL = "host.pressure.io.full":
+            "time in which all tasks waited for a disk";
         HOST_PRESSURE_MEMORY_SOME = "host.pressure.memory.some":
             "time in which a task waited for memory";
-        HOST_PRESSURE_MEMORY_FULL = "host.pressure.memory.full": "time in which all tasks did";
+        HOST_PRESSURE_MEMORY_FULL = "host.pressure.memory.full":
+            "time in which all tasks waited for memory";
     }
     one Rate "count/s" from "/proc/net/snmp" {
-        HOST_TCP_RETRANSMITS = "host.tcp.retransmits": "TCP segments sent again";
+        HOST_TCP_RETRANSMITS = "host.tcp.retransmits": "TCP segments retransmitted";
         HOST_TCP_OUT_SEGMENTS = "host.tcp.out_segments": "TCP segments sent";
     }
     one Rate "count/s" from "/proc/net/netstat" {
         HOST_TCP_LISTEN_OVERFLOWS = "host.tcp.listen_overflows":
             "connections that found the listen queue full";
         HOST_TCP_DELAYED_ACKS = "host.tcp.delayed_acks":
-            "acknowledgements sent without data after a wait";
+            "delayed acknowledgements, sent without data";
     }
     one Gauge "percent" from "cpu.stat" {
         HOST_CGROUP_CPU_THROTTLED = "host.cgroup.cpu_throttled":
@@ -78,7 +82,7 @@ define! {
     }
     one Gauge "bytes" from "memory.current, memory.max; version 1: memory.usage_in_bytes, …" {
         HOST_CGROUP_MEMORY_CURRENT = "host.cgroup.memory_current": "memory of the control group";
-        HOST_CGROUP_MEMORY_LIMIT = "host.cgroup.memory_limit": "its limit";
+        HOST_CGROUP_MEMORY_LIMIT = "host.cgroup.memory_limit": "memory limit of the control group";
     }
     one Gauge "mhz" from "scaling_cur_freq of up to 64 CPUs, every 5th sample" {
         HOST_CPU_FREQUENCY_MIN = "host.cpu_frequency.min": "frequency of the slowest CPU";
@@ -88,7 +92,8 @@ define! {
     one Gauge "bytes" from "statvfs, every 5th sample" {
         HOST_FILESYSTEM_FREE = "host.filesystem.free":
             "free space where the data directory is, else where the results file is";
-        HOST_FILESYSTEM_SIZE = "host.filesystem.size": "size of that file system";
+        HOST_FILESYSTEM_SIZE = "host.filesystem.size":
+            "size of the file system of `host.filesystem.free`";
     }
     one Gauge "ms" from "CLOCK_REALTIME, CLOCK_MONOTONIC" {
         HOST_CLOCK_STEP = "host.clock.step": "steps of the wall clock against the monotonic clock";
@@ -150,29 +155,30 @@ define! {
     }
     one Fact "" from "/proc/PID/stat, at the end" {
         HOST_OTHERS_TOP = "host.others.top": "the largest other processes";
-        HOST_OTHERS_TOP_CORES = "host.others.top_cores": "their CPU use in cores";
+        HOST_OTHERS_TOP_CORES = "host.others.top_cores":
+            "CPU use of the largest other processes, in cores";
     }
     each Rate "count/s" from "/proc/diskstats" {
         HOST_DISK_READS = "host.disk[" "].reads": "reads that ended";
         HOST_DISK_WRITES = "host.disk[" "].writes": "writes that ended";
     }
     each Rate "bytes/s" from "/proc/diskstats" {
-        HOST_DISK_READ_BYTES = "host.disk[" "].read_bytes": "read";
-        HOST_DISK_WRITE_BYTES = "host.disk[" "].write_bytes": "written";
+        HOST_DISK_READ_BYTES = "host.disk[" "].read_bytes": "bytes read";
+        HOST_DISK_WRITE_BYTES = "host.disk[" "].write_bytes": "bytes written";
     }
     each Rate "percent" from "/proc/diskstats" {
-        HOST_DISK_UTILISATION = "host.disk[" "].utilisation": "time with requests";
+        HOST_DISK_UTILISATION = "host.disk[" "].utilisation": "time with requests in flight";
     }
     each Gauge "ms" from "/proc/diskstats" {
         HOST_DISK_READ_AWAIT = "host.disk[" "].read_await": "mean time of a read, if one ended";
         HOST_DISK_WRITE_AWAIT = "host.disk[" "].write_await": "mean time of a write, if one ended";
     }
     each Gauge "count" from "/proc/diskstats" {
-        HOST_DISK_QUEUE = "host.disk[" "].queue": "requests under way";
+        HOST_DISK_QUEUE = "host.disk[" "].queue": "requests in flight";
     }
     each Rate "bytes/s" from "/proc/net/dev" {
-        HOST_NETWORK_RX_BYTES = "host.network[" "].rx_bytes": "received by an interface";
-        HOST_NETWORK_TX_BYTES = "host.network[" "].tx_bytes": "sent";
+        HOST_NETWORK_RX_BYTES = "host.network[" "].rx_bytes": "bytes received by an interface";
+        HOST_NETWORK_TX_BYTES = "host.network[" "].tx_bytes": "bytes sent";
     }
     each Rate "count/s" from "/proc/net/dev" {
         HOST_NETWORK_RX_PACKETS = "host.network[" "].rx_packets": "packets received";

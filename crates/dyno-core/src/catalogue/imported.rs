@@ -14,7 +14,7 @@ define! {
     }
     one Gauge "ms" from "pgbench" {
         IMPORT_LATENCY_MEAN = "import.latency.mean": "mean latency";
-        IMPORT_LATENCY_STDDEV = "import.latency.stddev": "its standard deviation";
+        IMPORT_LATENCY_STDDEV = "import.latency.stddev": "standard deviation of the latency";
         IMPORT_LATENCY_MIN = "import.latency.min": "shortest latency";
         IMPORT_LATENCY_MAX = "import.latency.max": "longest latency";
         IMPORT_LAG_MEAN = "import.lag.mean": "mean schedule lag";

@@ -29,7 +29,7 @@ const fn blocks(series: &'static str, source: &'static str) -> Counter {
     count(series, source).counts(Block).only(BLOCKS)
 }
 
-/// The same in kernel requests.
+/// Reads and writes of one context, by kernel requests.
 const fn requests(series: &'static str, source: &'static str) -> Counter {
     count(series, source)
         .counts(Operation)

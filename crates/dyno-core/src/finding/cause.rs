@@ -21,7 +21,7 @@ pub enum Cause {
     OtherProcesses,
     /// The hypervisor gave CPU time to others.
     Steal,
-    /// A cgroup's quota of CPU time was used up.
+    /// A cgroup's CPU quota was used up.
     Throttled,
     /// Tasks waited for memory.
     MemoryPressure,
@@ -49,7 +49,7 @@ pub enum Cause {
     Disk,
     /// The buffer pool had no free page.
     BufferPoolFull,
-    /// The log's buffer was full.
+    /// The log buffer was full.
     LogBufferFull,
     /// Dirty pages were flushed, or there were more of them.
     PageFlushes,
@@ -59,7 +59,7 @@ pub enum Cause {
     PageReads,
     /// A checkpoint ran, or the log behind it was longer.
     Checkpoint,
-    /// Whole pages went into the log.
+    /// Full pages were written to the log.
     FullPageImages,
     /// Purge was behind.
     PurgeBehind,

@@ -22,7 +22,7 @@ pub trait Distribution: Sized {
     /// Serialises the histogram in its own form.
     ///
     /// # Errors
-    /// Those of the serialiser.
+    /// The serialiser fails.
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
     /// Deserialises a histogram from input that is not trusted.
@@ -206,7 +206,7 @@ mod form {
         H::read(deserializer)
     }
 
-    /// The same for a histogram that takes little memory while it is empty.
+    /// Reads and writes a histogram that takes little memory while it is empty.
     pub(super) mod unused {
         pub(in super::super) use super::serialize;
         use super::{Deserializer, Distribution};

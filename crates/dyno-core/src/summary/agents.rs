@@ -17,7 +17,7 @@ pub struct AgentSummary {
     pub sessions: u32,
     /// Events of the agent, including the grace period; for a lost agent, those it reported.
     pub events: u64,
-    /// The same per second of the measurement.
+    /// Events of the agent per second of the measurement.
     pub events_per_s: f64,
     /// Errors, ignored or not.
     pub errors: u64,

@@ -223,7 +223,7 @@ fn bad_urls_are_explained() {
 }
 
 #[test]
-fn a_password_is_never_shown_however_it_is_written() {
+fn a_password_is_never_shown_in_any_spelling() {
     let secret = "hunter2";
     for url in [
         "mysql://u:hunter2/x@h",

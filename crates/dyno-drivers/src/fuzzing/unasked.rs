@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_that_nothing_asked_for_answer_nothing(
+        fn unrequested_bytes_answer_no_request(
             how in 0..4_u8,
             bytes in vec(any::<u8>(), 0..300),
         ) {
@@ -167,7 +167,7 @@ mod tests {
 
         /// Allowed tags and first bytes, to get past the first message.
         #[test]
-        fn messages_that_nothing_asked_for_answer_nothing(
+        fn unrequested_messages_answer_no_request(
             piece in any::<u8>(),
             messages in vec((0..9_usize, vec(any::<u8>(), 0..30)), 0..6),
         ) {

@@ -224,7 +224,7 @@ fn refuses_if_required_tls_is_not_available() {
 }
 
 #[test]
-fn bytes_before_tls_are_not_taken_for_bytes_under_it() {
+fn bytes_before_tls_are_not_read_as_encrypted() {
     let mut client = Client::new(MysqlOptions {
         tls: TlsMode::Require,
         ..options()
@@ -280,7 +280,7 @@ fn only_the_announced_rows_are_sent() {
 }
 
 #[test]
-fn a_load_goes_through_its_statements() {
+fn a_load_executes_its_statements_in_order() {
     let mut client = loading();
     client.feed(&settings());
     client.output.clear();

@@ -21,7 +21,7 @@ fn perform_all(answers: &[(Request, Vec<u8>)], pieces: &[usize]) -> Vec<String> 
 }
 
 #[test]
-fn conversations_come_out_as_meant_and_alike_with_both_ways_of_ending_rows() {
+fn conversations_have_the_expected_outcome_with_both_row_endings() {
     let [new, old] = KINDS.map(|kind| perform_all(&conversation(kind), &[usize::MAX]));
     assert_eq!(new, old);
     let kinds = "Connected Done Rows Failed Prepared Rows Rows Failed Rows Rows Done";

@@ -11,7 +11,7 @@ use super::wire::{self, HEADER, Malformed, PACKET_MAX, Reader};
 /// so that thousands of connections do not all keep the largest they ever needed.
 const RETAINED_MAX: usize = 16 * 1024;
 
-/// The same limit for the columns of a binary result.
+/// How many columns of a binary result are kept for the next result.
 const RETAINED_COLUMNS_MAX: usize = 256;
 
 /// A result set.

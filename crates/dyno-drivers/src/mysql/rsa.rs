@@ -131,7 +131,7 @@ mod tests {
 
     /// A 512-bit key; the test decrypts with the private exponent.
     #[test]
-    fn a_private_key_decrypts_it() {
+    fn a_private_key_decrypts_the_password() {
         let prime = |text: &str| BigUint::parse_bytes(text.as_bytes(), 16).unwrap();
         // 2^521 - 1 and 2^607 - 1 are Mersenne primes.
         let p = (BigUint::from(1_u8) << 521_u32) - 1_u8;

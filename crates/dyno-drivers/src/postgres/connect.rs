@@ -296,8 +296,8 @@ impl Postgres {
 
 fn tls_refused(why: &str) -> DbError {
     let message = format!(
-        "cannot protect the connection: {why}, but the target requires TLS; connect without it by \
-         sslmode=prefer or sslmode=disable"
+        "cannot protect the connection: {why}, but the target requires TLS; to connect without \
+         it, use sslmode=prefer or sslmode=disable"
     );
     DbError::new(ErrorKind::Lost, message)
 }

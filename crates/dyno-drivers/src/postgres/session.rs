@@ -261,7 +261,7 @@ impl Postgres {
     #[inline]
     fn command_complete(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let Some((0, tag)) = body.split_last() else {
-            return Err(Malformed("a completion has no end"));
+            return Err(Malformed("a completion message is not terminated"));
         };
         self.note_tag(tag);
         if self.failure.is_some() {

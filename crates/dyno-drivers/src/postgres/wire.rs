@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     /// Reads a NUL-terminated text.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        let end = end.ok_or(Malformed("a text in a message has no end"))?;
+        let end = end.ok_or(Malformed("a text in a message is not terminated"))?;
         let text = self.bytes(end)?;
         self.0 = &self.0[1..];
         Ok(text)

@@ -153,7 +153,7 @@ fn answered(scheme: &str, expected: usize, bytes: &[u8]) -> (DbError, usize) {
 }
 
 #[test]
-fn data_in_the_clear_is_not_smuggled_into_tls() {
+fn plaintext_cannot_be_smuggled_into_tls() {
     let (error, sent) = answered("postgres", 8, b"SR\0\0\0\x08\0\0\0\0");
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(error.message.contains("unencrypted"), "{error}");

@@ -58,7 +58,7 @@ fn by_socket(schema: &str) -> Blocking {
 }
 
 #[test]
-fn an_error_in_a_text_takes_back_and_fails_all_of_it() {
+fn an_error_rolls_back_and_fails_a_whole_text() {
     let mut connection = by_socket("text");
     connection
         .query("CREATE TABLE t (id INT PRIMARY KEY)")

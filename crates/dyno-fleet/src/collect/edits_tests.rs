@@ -61,7 +61,7 @@ fn lines_out_of_their_order_are_named() {
 }
 
 #[test]
-fn instants_that_are_not_where_numbers_say_are_named() {
+fn instants_that_contradict_their_numbers_are_reported() {
     // Swap two lines, and adjust their numbers.
     let swapped = error_of_edit(|all| {
         all.swap(2, 3);
@@ -178,7 +178,7 @@ fn heads_that_are_not_of_one_run_are_named() {
 }
 
 #[test]
-fn another_program_is_the_finding_that_a_run_has() {
+fn collected_files_of_another_program_get_a_runs_finding() {
     let skewed = |mixed| {
         let folder = TempDir::new().unwrap();
         let files = pair(&folder, |head| {

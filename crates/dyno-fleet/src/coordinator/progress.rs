@@ -247,7 +247,7 @@ impl Coordinator {
         {
             self.begin_bursts(now);
         } else {
-            let evidence = format!("the clocks of {} did not answer", unknown.join(", "));
+            let evidence = format!("no clock readings arrived from {}", unknown.join(", "));
             self.refuse_run(Kind::Clocks, evidence, now);
         }
     }

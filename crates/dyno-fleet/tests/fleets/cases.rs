@@ -168,7 +168,7 @@ fn reports_civil_clocks_without_using_them() {
 }
 
 #[test]
-fn a_bus_that_goes_away_and_comes_back_loses_nothing() {
+fn a_bus_outage_loses_nothing() {
     let mut scenario = scenario();
     scenario.config.limits.lost_ns = 8 * SECOND;
     scenario.faults.away = vec![(5 * SECOND, 11 * SECOND)];
@@ -214,7 +214,7 @@ fn an_agent_that_dies_fails_the_run() {
 }
 
 #[test]
-fn a_degraded_run_goes_on_without_the_agent() {
+fn a_degraded_run_continues_without_the_agent() {
     let mut scenario = scenario();
     scenario.config.on_loss = LossPolicy::Degrade;
     scenario.hosts[2].dies_at = Some(6 * SECOND);

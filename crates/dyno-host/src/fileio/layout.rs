@@ -167,7 +167,7 @@ impl FileIo {
                 self.block
             ),
             Some(libc::EMFILE | libc::ENFILE) => {
-                "; use a smaller --file-num or raise the limit of open files".to_owned()
+                "; use a smaller --file-num or raise the limit on open files".to_owned()
             }
             _ => String::new(),
         };

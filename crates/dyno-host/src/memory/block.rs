@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_there_is_an_error() {
+    fn unavailable_memory_is_an_error() {
         let error = Block::new(1 << 60, false).unwrap_err();
         assert!(error.contains("cannot allocate a block"), "{error}");
     }

@@ -125,7 +125,7 @@ pub(super) struct Direction {
     /// From submission to completion, nanoseconds.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) clat_ns: Latency,
-    /// The same including submission.
+    /// From the start of submission to completion, nanoseconds.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) lat_ns: Latency,
     /// Microseconds, in versions before 3.
@@ -323,9 +323,9 @@ impl Direction {
         const MS_PER_S: f64 = 1000.0;
         self.iops = self.printed_iops.unwrap_or(0.0);
         self.runtime = self.printed_runtime.unwrap_or(0);
-        let made = self.iops * self.runtime as f64 / MS_PER_S;
-        if self.total_ios == 0 && made.is_finite() && made >= 1.0 {
-            self.total_ios = made.round() as u64;
+        let implied = self.iops * self.runtime as f64 / MS_PER_S;
+        if self.total_ios == 0 && implied.is_finite() && implied >= 1.0 {
+            self.total_ios = implied.round() as u64;
             self.computed.push("the number of I/Os");
         }
         let ios = self.total_ios as f64;

@@ -164,10 +164,10 @@ impl Group<'_> {
     fn clients(&self) -> Option<String> {
         let total = self.last.all_clients?;
         let jobs = self.last.jobs.iter();
-        let made = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
-        (made != total).then(|| {
+        let issued = jobs.fold(0_u64, |sum, job| sum.saturating_add(job.ios()));
+        (issued != total).then(|| {
             format!(
-                "the clients' jobs made {made} I/Os, but fio reports {total} for all clients: a \
+                "the clients' jobs made {issued} I/Os, but fio reports {total} for all clients: a \
                  client's job is missing or damaged"
             )
         })

@@ -19,7 +19,10 @@ impl Group<'_> {
         doubts: &[Doubt],
     ) -> Vec<NotObserved> {
         let mut gaps = Gaps::of(&[
-            ("client", "fio prints CPU per job, kept as a fact"),
+            (
+                "client",
+                "fio prints CPU use per job, which Dyno records as a fact",
+            ),
             ("server", "fio uses no server"),
             ("db", "fio uses no database"),
             ("data", "fio prints no data sizes"),

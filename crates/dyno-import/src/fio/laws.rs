@@ -183,8 +183,8 @@ fn rate(own: &Direction) -> Option<Broken> {
         );
         return Some((Leaves::Rates, text));
     }
-    let made = own.total_ios as f64 * 1e3 / own.runtime as f64;
-    let room = room(own) * made.max(own.iops) + 1e-3;
+    let implied = own.total_ios as f64 * 1e3 / own.runtime as f64;
+    let room = room(own) * implied.max(own.iops) + 1e-3;
     let time_s = own.runtime as f64 / 1e3;
     let text = laws::other_rate((own.total_ios, "I/Os"), time_s, own.iops, room)?;
     // The bytes confirm the time, and the latencies the count.
@@ -209,10 +209,10 @@ fn bandwidth(own: &Direction) -> Option<Broken> {
         return Some((Leaves::Bandwidth, text));
     }
     let all = own.io_bytes.filter(|_| own.runtime > 0)?;
-    let made = all * 1e3 / own.runtime as f64;
-    ((made - per_s).abs() > 1.0 + room(own) * made.max(per_s)).then(|| {
+    let implied = all * 1e3 / own.runtime as f64;
+    ((implied - per_s).abs() > 1.0 + room(own) * implied.max(per_s)).then(|| {
         let text = format!(
-            "{all} bytes in {} ms are {made:.0} per second, but it says {per_s}",
+            "{all} bytes in {} ms are {implied:.0} per second, but the log says {per_s}",
             own.runtime
         );
         (Leaves::Bandwidth, text)
@@ -316,7 +316,7 @@ impl Latency {
         });
         let all = self.count as f64;
         if (count - all).abs() > TOLERANCE * count.max(all) + 1.0 {
-            let text = format!("its bins hold {count} latencies, but it says {all}");
+            let text = format!("its bins hold {count} latencies, but the log says {all}");
             return Some((Leaves::Latencies, text));
         }
         let mean = sum / count;
@@ -324,7 +324,7 @@ impl Latency {
         let room = (BIN + TOLERANCE) * mean.max(self.mean) + 1.0;
         ((mean - self.mean).abs() > room && self.max < LAST_BIN_NS).then(|| {
             let text = format!(
-                "its bins make a mean of {mean:.0} ns, but it says {} ns",
+                "its bins imply a mean of {mean:.0} ns, but the log says {} ns",
                 self.mean
             );
             (Leaves::Latencies, text)
@@ -373,7 +373,7 @@ mod tests {
             (Leaves::Latencies, "its bins hold 2000", |own| {
                 own.bins.insert("100352".to_owned(), 1900);
             }),
-            (Leaves::Latencies, "its bins make a mean", |own| {
+            (Leaves::Latencies, "its bins imply a mean", |own| {
                 own.mean = 250e3;
             }),
             (Leaves::Percentiles, "is above the 95th", |own| {

@@ -44,10 +44,10 @@ impl Procedure {
 
     /// Describes calls that cannot be true.
     fn miscounted(&self) -> Option<String> {
-        let made = self.avg * self.calls as f64;
+        let implied = self.avg * self.calls as f64;
         let room = MEAN_ROOM_MS * self.calls as f64 + ROOM_MS;
         let known = self.avg > 0.0 && self.total > 0.0;
-        (known && (made - self.total).abs() > room).then(|| {
+        (known && (implied - self.total).abs() > room).then(|| {
             format!(
                 "{} of {} ms {} not {} ms",
                 number_of(self.calls, "call"),

@@ -37,7 +37,8 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
         let fits = (low - SHARE_ROUNDING..=high + SHARE_ROUNDING).contains(percent);
         (!fits).then(|| {
             format!(
-                "{count} of {most} transactions {what} are {low:.3} %, but it says {percent:.3} %"
+                "{count} of {most} transactions {what} are {low:.3} %, but the log says \
+                 {percent:.3} %"
             )
         })
     };
@@ -57,7 +58,7 @@ fn skipped(output: &Output, processed: u64) -> Option<String> {
     let fits = low - SHARE_ROUNDING..=share(most) + SHARE_ROUNDING;
     (!fits.contains(&percent)).then(|| {
         format!(
-            "{} of {most} {} {:.3} %, but it says {percent:.3} %",
+            "{} of {most} {} {:.3} %, but the log says {percent:.3} %",
             number_of(count, "skipped transaction"),
             verb(count, "is", "are"),
             share(most)

@@ -196,7 +196,7 @@ fn failed_share(output: &Output) -> Option<String> {
     };
     (percent < least - ROUNDING || percent > most + ROUNDING).then(|| {
         format!(
-            "{} of {all} {} {most:.3} %, but it says {percent:.3} %",
+            "{} of {all} {} {most:.3} %, but the log says {percent:.3} %",
             number_of(failed, "failed transaction"),
             verb(failed, "is", "are")
         )
@@ -441,7 +441,7 @@ pub(super) fn leave_out(output: &mut Output, started: Option<f64>) -> Vec<(Optio
     for wild in conservation::wild(&held, total as f64, LINE_S) {
         let line = lines[wild.index].0;
         let text = format!(
-            "the line holds about {:.0} transactions, but the report leaves room for about {:.0}: \
+            "the line implies about {:.0} transactions, but the report allows only about {:.0}: \
              the line is skipped",
             wild.holds, wild.room
         );

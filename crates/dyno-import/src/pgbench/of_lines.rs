@@ -58,7 +58,7 @@ fn skipped_later(output: &Output, processed: u64, tps: f64) -> Option<String> {
     /// A transaction that lasts longer than this many standard deviations is very rare, and it
     /// would have to end just after the last line.
     const LONG: f64 = 6.0;
-    let (all, held) = (output.skipped?, sum(output, |point| point.skipped)?);
+    let (all, contained) = (output.skipped?, sum(output, |point| point.skipped)?);
     let (mean_ms, stddev_ms) = output.latency_ms.zip(output.stddev_ms)?;
     let steps: Vec<f64> = times(output, None)
         .map(|(_, length_s, _)| length_s)
@@ -73,9 +73,9 @@ fn skipped_later(output: &Output, processed: u64, tps: f64) -> Option<String> {
     let busy_s = (mean_ms + LONG * stddev_ms + limit_ms) / 1e3;
     let due_per_s = counts::most(output, processed) as f64 / time_s;
     let later = due_per_s * (rest_s + LINE_S + busy_s);
-    (all as f64 > held as f64 + later + 1.0).then(|| {
-        let held = number_of(held, "skipped transaction");
-        format!("the progress lines have {held}, but the report says {all}")
+    (all as f64 > contained as f64 + later + 1.0).then(|| {
+        let contained = number_of(contained, "skipped transaction");
+        format!("the progress lines have {contained}, but the report says {all}")
     })
 }
 
@@ -141,13 +141,13 @@ fn difference(
 /// differs from that of all by at most `s √(k / (n - k))`.
 pub(super) fn mean(output: &Output, started: Option<f64>, processed: u64) -> Option<String> {
     let (mean_ms, stddev_ms) = output.latency_ms.zip(output.stddev_ms)?;
-    let held = Held::of(output, started, |point| point.latency_ms)?;
+    let contained = Held::of(output, started, |point| point.latency_ms)?;
     let explained = |others: f64, own: f64| stddev_ms * (others / own).sqrt();
-    difference(output, (&held, mean_ms), processed, explained).then(|| {
+    difference(output, (&contained, mean_ms), processed, explained).then(|| {
         format!(
             "the progress lines have a mean latency of {:.3} ms, but the report says \
              {mean_ms:.3} ms",
-            held.mean
+            contained.mean
         )
     })
 }
@@ -155,13 +155,13 @@ pub(super) fn mean(output: &Output, started: Option<f64>, processed: u64) -> Opt
 /// The same for the lag behind the schedule, of which the maximum is known.
 pub(super) fn lag(output: &Output, started: Option<f64>, processed: u64) -> Option<String> {
     let (mean_ms, longest_ms) = output.lag_ms?;
-    let held = Held::of(output, started, |point| point.lag_ms)?;
+    let contained = Held::of(output, started, |point| point.lag_ms)?;
     let explained = |others: f64, own: f64| longest_ms * others / own;
-    difference(output, (&held, mean_ms), processed, explained).then(|| {
+    difference(output, (&contained, mean_ms), processed, explained).then(|| {
         format!(
             "the progress lines have a mean lag behind the schedule of {:.3} ms, but the report \
              says {mean_ms:.3} ms",
-            held.mean
+            contained.mean
         )
     })
 }

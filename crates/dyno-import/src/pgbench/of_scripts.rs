@@ -94,7 +94,7 @@ fn shares(output: &Output, processed: u64) -> Vec<String> {
         let fits = low - SHARE_ROUNDING..=share(processed) + SHARE_ROUNDING;
         (!fits.contains(&percent)).then(|| {
             format!(
-                "{} of {} {} {:.1} % of {processed}, but it says {percent} %",
+                "{} of {} {} {:.1} % of {processed}, but the log says {percent} %",
                 number_of(count, "transaction"),
                 short(&script.name),
                 verb(count, "is", "are"),
@@ -198,7 +198,7 @@ fn own_shares(output: &Output, script: &Script) -> Vec<String> {
         let fits = low - OWN_SHARE_ROUNDING..=share(most) + OWN_SHARE_ROUNDING;
         (!fits.contains(&percent)).then(|| {
             format!(
-                "{} of {most} in {} {} {:.3} %, but it says {percent:.3} %",
+                "{} of {most} in {} {} {:.3} %, but the log says {percent:.3} %",
                 number_of(count, what),
                 short(&script.name),
                 verb(count, "is", "are"),
@@ -216,7 +216,7 @@ fn rate(script: &Script, time_s: f64) -> Option<String> {
     let fits = own * (1.0 - TOLERANCE)..=own * (1.0 + TOLERANCE);
     (!fits.contains(&(tps * time_s))).then(|| {
         format!(
-            "{} of {} in {time_s:.1} s {} {:.1} per second, but it says {tps:.1}",
+            "{} of {} in {time_s:.1} s {} {:.1} per second, but the log says {tps:.1}",
             number_of(count, "transaction"),
             short(&script.name),
             verb(count, "is", "are"),

@@ -66,7 +66,7 @@ impl<'a> Single<'a> {
             if (own_s - report_s).abs() > share * report_s + seconds {
                 let text = format!(
                     "the transaction log is {own_s:.1} s long, but the report's figures imply \
-                     {report_s:.1} s: it is of another run, or a time in it is wrong"
+                     {report_s:.1} s: it belongs to another run, or a time in it is wrong"
                 );
                 foreign.push(text);
                 is_whole = false;
@@ -394,8 +394,8 @@ fn is_whole(
     };
     if done > processed {
         foreign.push(format!(
-            "the transaction log contains {}, more than the {processed} of the report: it is of \
-             another run",
+            "the transaction log contains {}, more than the {processed} of the report: it belongs \
+             to another run",
             number_of(done, "transaction")
         ));
         return false;

@@ -26,7 +26,7 @@ fn twice(all: &[Transaction]) -> Option<String> {
     let pair = numbers.windows(2).find(|pair| pair[0] == pair[1])?;
     let (client, number) = pair[0];
     Some(format!(
-        "client {client} has two transactions with the number {number}, as if the log were of \
+        "client {client} has two transactions with the number {number}, as if the log covered \
          several runs"
     ))
 }

@@ -143,10 +143,10 @@ fn bytes_of_counts(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
         let Some(count) = report.named(name) else {
             continue;
         };
-        let made = count * block / MIB;
-        if is_other(made, mib, block) {
+        let implied = count * block / MIB;
+        if is_other(implied, mib, block) {
             let text = format!(
-                "{count} {what} of {:.2} KiB make {made:.2} MiB, but the report says {mib:.2}",
+                "{count} {what} of {:.2} KiB make {implied:.2} MiB, but the report says {mib:.2}",
                 block / 1024.0
             );
             found.push(Broken::new(&text, &[Figure::Named(name), figure]));
@@ -175,17 +175,20 @@ fn lines(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     ];
     for (figures, what, pick) in kinds {
         let lines = draft.throughput.iter().zip(&coverage.lengths_s);
-        let held = lines.map(|(line, length_s)| Some((pick(line)? / MIB, *length_s)));
-        let (Some(held), Some((figure, per_s))) =
-            (held.collect::<Option<Vec<_>>>(), printed(report, figures))
-        else {
+        let contained = lines.map(|(line, length_s)| Some((pick(line)? / MIB, *length_s)));
+        let (Some(contained), Some((figure, per_s))) = (
+            contained.collect::<Option<Vec<_>>>(),
+            printed(report, figures),
+        ) else {
             continue;
         };
         let total = per_s * time_s;
-        if let Some(held) = conservation::contradicts(&held, total, rest_s, TIME_ROUNDING_S) {
+        if let Some(contained) =
+            conservation::contradicts(&contained, total, rest_s, TIME_ROUNDING_S)
+        {
             let text = format!(
-                "the intervals contain about {held:.0} {what}, but {per_s:.2} MiB/s in the report \
-                 are {total:.0} in {time_s:.1} s"
+                "the intervals contain about {contained:.0} {what}, but {per_s:.2} MiB/s in the \
+                 report are {total:.0} in {time_s:.1} s"
             );
             found.push(Broken::new(&text, &[figure]));
         }
@@ -219,10 +222,10 @@ fn bytes_of_rates(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
         else {
             continue;
         };
-        let made = per_s * block / MIB;
-        if is_other(made, printed, block) {
+        let implied = per_s * block / MIB;
+        if is_other(implied, printed, block) {
             let text = format!(
-                "{per_s:.2} {what} of {:.2} KiB per second make {made:.2} MiB/s, but the report \
+                "{per_s:.2} {what} of {:.2} KiB per second make {implied:.2} MiB/s, but the report \
                  says {printed:.2}",
                 block / 1024.0
             );
@@ -248,15 +251,15 @@ fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let (events, time_s) = (report.events(), report.total_time_s);
     // If the rate itself is wrong, `length` says so.
     let is_rate = |per_s: &f64| {
-        let made = events.zip(time_s).map(|(events, s)| events as f64 / s);
-        made.is_some_and(|made| (made / per_s - 1.0).abs() <= TIME_TOLERANCE)
+        let implied = events.zip(time_s).map(|(events, s)| events as f64 / s);
+        implied.is_some_and(|implied| (implied / per_s - 1.0).abs() <= TIME_TOLERANCE)
     };
     let rate = printed(report, &MEMORY);
     if let (Some(per_s), Some((figure, printed))) = (report.events_per_s.filter(is_rate), rate) {
-        let made = per_s * block / MIB;
-        if is_other(made, printed, block) {
+        let implied = per_s * block / MIB;
+        if is_other(implied, printed, block) {
             let text = format!(
-                "{per_s:.2} operations of {:.2} KiB per second make {made:.2} MiB/s, but the \
+                "{per_s:.2} operations of {:.2} KiB per second make {implied:.2} MiB/s, but the \
                  report says {printed:.2}",
                 block / 1024.0
             );
@@ -265,10 +268,10 @@ fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     }
     let transferred = report.transferred_mib.filter(|_| report.read_mib.is_none());
     if let (Some(events), Some(printed)) = (events, transferred) {
-        let made = events as f64 * block / MIB;
-        if is_other(made, printed, block) {
+        let implied = events as f64 * block / MIB;
+        if is_other(implied, printed, block) {
             let text = format!(
-                "{} of {:.2} KiB {} {made:.2} MiB, but the report says {printed:.2}",
+                "{} of {:.2} KiB {} {implied:.2} MiB, but the report says {printed:.2}",
                 number_of(events, "operation"),
                 block / 1024.0,
                 verb(events, "makes", "make")
@@ -280,7 +283,7 @@ fn memory(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
 
 /// Whether the printed MiB differ from those of the operations by more than the rounding of both
 /// (`%.2f`) and of the block's size.
-fn is_other(made: f64, printed: f64, block: f64) -> bool {
-    let room = ROUNDING + ROUNDING * block / MIB + BLOCK_ROUNDING * made.max(printed);
-    (made - printed).abs() > room
+fn is_other(implied: f64, printed: f64, block: f64) -> bool {
+    let room = ROUNDING + ROUNDING * block / MIB + BLOCK_ROUNDING * implied.max(printed);
+    (implied - printed).abs() > room
 }

@@ -11,7 +11,7 @@ use crate::sysbench::{histogram, host_laws};
 /// sysbench subtracts times as unsigned nanoseconds, so a clock that goes back makes a time close
 /// to 2^64 ns; half of it in milliseconds.
 const OVERFLOW_MS: f64 = 9.2e12;
-/// The same of a thread's time in seconds: three years.
+/// A thread's time in seconds above which it overflowed: three years.
 const OVERFLOW_S: f64 = 1e8;
 /// Half of the last digit of latencies and deviations (`%.2f`).
 pub(super) const ROUNDING: f64 = 0.005;
@@ -24,7 +24,7 @@ const CUT_MS: f64 = 1e-6;
 const MEAN_ROUNDING: f64 = 0.000_05;
 /// sysbench reads the clock for the total time after the last event; allow for a second clock.
 const CLOCKS: f64 = 0.001;
-/// The same for very short runs, in seconds.
+/// The allowance for a second clock in very short runs, in seconds.
 pub(super) const CLOCKS_S: f64 = 0.01;
 /// The last value of sysbench's histogram (`sb_histogram.c`: 100 s), in milliseconds, less one
 /// bucket. Longer latencies count as that value.
@@ -227,7 +227,7 @@ fn means(report: &Report, found: &mut Vec<Broken>) {
     let room = rounding + rounding / events as f64 + CUT_MS + mean * 1e-9;
     if (mean - avg).abs() > room {
         let text = format!(
-            "the sum of latencies makes a mean of {mean:.2} ms, but the report says {avg:.2} ms"
+            "the sum of latencies implies a mean of {mean:.2} ms, but the report says {avg:.2} ms"
         );
         found.push(Broken::new(&text, &[MEAN, Figure::Sum]));
     }
@@ -242,9 +242,9 @@ fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let count = histogram::count(rows);
     let other_count = || {
         let events = report.events().filter(|events| *events != count)?;
-        let held = number_of(count, "event");
+        let contained = number_of(count, "event");
         Some(format!(
-            "the histogram holds {held}, but the report {events}"
+            "the histogram holds {contained}, but the report {events}"
         ))
     };
     let mean = comparable_mean(report, found);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_no_record() {
+    fn other_json_is_not_a_record() {
         for text in [
             "{\"time\": 1, \"tps\": 7}\n{\"time\": 2, \"tps\": 8}\n",
             "{\"fio version\": \"fio-3.33\"}\n",

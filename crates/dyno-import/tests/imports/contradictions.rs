@@ -66,7 +66,7 @@ fn figures_of_one_report_that_cannot_all_be_true_are_a_fact() {
         (
             "(2000.00 per sec.)\n",
             "(2000.00 per sec.)\n    ignored errors: 0 (50000.00 per sec.)\n",
-            "0 ignored errors in 60.0 s are 0.00 per second, but it says 50000.00",
+            "0 ignored errors in 60.0 s are 0.00 per second, but the log says 50000.00",
         ),
     ] {
         let text = log.replacen(true_text, changed, 1);
@@ -184,7 +184,7 @@ fn reports_missing_lines_and_no_contradiction() {
         (
             (|number| (5..=8).contains(&number)) as fn(usize) -> bool,
             "log:17: the report lines have 1 gap, which ends here: the lines cover 8 of 12 s, and \
-             about 5630 of 16340 events are in none",
+             about 5630 of 16340 events are in none of them",
         ),
         (
             |number| number < 4,

@@ -131,7 +131,7 @@ fn deviations_and_percentiles_are_left_out_alone() {
 #[test]
 fn rates_are_left_out_unless_others_confirm_count_and_time() {
     let imported = changed(|job| job["read"]["iops"] = 20_000.0.into());
-    assert_has(&contradictions(&imported), "but it says 20000");
+    assert_has(&contradictions(&imported), "but the log says 20000");
     assert_has(
         &imported.warnings[0].text,
         "the rate is that of count and time",

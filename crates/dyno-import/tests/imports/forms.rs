@@ -59,7 +59,7 @@ fn document(jobs: &[Value]) -> Value {
 }
 
 #[test]
-fn fio_that_does_not_print_how_many_latencies_there_are() {
+fn latencies_are_read_without_their_number() {
     let job = job("bank", json!({"bs": "4k"}), direction(30_000));
     let run = one(Tool::Fio, &document(&[job]).to_string());
     let service = &summary(&run).service;
@@ -171,7 +171,7 @@ fn judged(jobs: &[Value]) -> (Option<String>, Option<u32>) {
 }
 
 #[test]
-fn groups_of_fio_whose_jobs_differ() {
+fn options_of_differing_fio_jobs_are_omitted() {
     let options = |bs: &str| json!({"bs": bs, "numjobs": "3"});
     // Half of the I/Os were of 64 KiB.
     let unlike = job("bank", options("64k"), direction(30_000));

@@ -146,7 +146,7 @@ fn a_run_keeps_the_warnings_about_its_host_logs() {
 }
 
 #[test]
-fn a_host_log_that_nothing_ties_to_a_run_begins_with_it() {
+fn a_host_log_without_matching_times_begins_with_the_run() {
     let text = fixture!("ladder.out").text;
     let second = text.find("== threads 2").unwrap();
     let first = Log::new("one.out", &text[..second]);

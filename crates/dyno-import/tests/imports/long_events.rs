@@ -61,7 +61,7 @@ fn stalls(tool: Tool, log: &str) -> usize {
 }
 
 #[test]
-fn events_longer_than_intervals_are_no_stalls_in_a_cut_log() {
+fn long_events_are_not_stalls_in_a_truncated_log() {
     for tool in [Tool::Sysbench, Tool::Pgbench] {
         let stalls = |busy_ms: f64| stalls(tool, &waves(tool, busy_ms));
         assert_eq!((stalls(1304.21), stalls(104.21)), (0, 8));

@@ -412,7 +412,7 @@ fn latency_excludes_the_connection_time_of_each_transaction() {
 }
 
 #[test]
-fn sums_alone_show_all_that_they_contain() {
+fn a_log_of_sums_alone_is_a_complete_run() {
     let row = |at: u32, rest: &str| format!("17956000{at:02} {rest}\n");
     let text = [
         row(10, "1000 250000 80000000 50 900 0 0 0 0 0 0 0 0 0"),

@@ -377,12 +377,12 @@ fn contradictions_of_fio() {
             *bin = (bin.as_u64().unwrap() * 3).into();
         }
     });
-    let expected = "write, write: its bins hold 981984 latencies, but it says 327328";
+    let expected = "write, write: its bins hold 981984 latencies, but the log says 327328";
     assert_eq!(tripled, expected);
     let wide = changed(&|own| own["bw_bytes"] = (446_762_908_u64 * 1000).into());
     assert_has(&wide, "bw_bytes is 446762908000 bytes per second");
     let narrow = changed(&|own| (own["bw_bytes"], own["bw"]) = (1.into(), 0.into()));
-    assert_has(&narrow, "but it says 1");
+    assert_has(&narrow, "but the log says 1");
     assert_has(&narrow, "less than a byte each");
     let still = changed(&|own| own["runtime"] = 0.into());
     assert_has(&still, "in a runtime of 0 ms");

@@ -255,7 +255,7 @@ fn counts_and_shares_agree() {
     let failed = with(THROTTLED, "number of failed transactions: ", "6 (0.000%)");
     contradicts(
         &failed,
-        "6 failed transactions of 189 are 3.175 %, but it says 0.000 %",
+        "6 failed transactions of 189 are 3.175 %, but the log says 0.000 %",
     );
     let failed = with(THROTTLED, "number of failed transactions: ", "6 (3.175%)");
     assert_eq!(read(&failed).fact("import.contradictions"), None);

@@ -228,11 +228,11 @@ fn counts_of_failures_retries_and_limits_agree() {
         ),
         (
             ("16/7978 (0.201%)", "16/7978 (2.010%)"),
-            "above the latency limit are 0.196 %, but it says 2.010 %",
+            "above the latency limit are 0.196 %, but the log says 2.010 %",
         ),
         (
             ("retried: 42 (0.515%)", "retried: 42 (1.743%)"),
-            "retried are 0.515 %, but it says 1.743 %",
+            "retried are 0.515 %, but the log says 1.743 %",
         ),
     ] {
         changed(RATED, change, expected);
@@ -270,7 +270,7 @@ fn scripts_have_parts_of_the_whole() {
         assert!(!figures(&run).contains(&update), "{:?}", figures(&run));
         assert!(figures(&run).contains(&"select only"));
     }
-    let share = "are 32.5 % of 4000, but it says 92.5 %";
+    let share = "are 32.5 % of 4000, but the log says 92.5 %";
     changed(SCRIPTS, ("32.5% of", "92.5% of"), share);
     let busy = "the latencies of the scripts keep 13.1 clients busy, but there were 4";
     let run = changed(SCRIPTS, ("25.546", "95.546"), busy);
@@ -346,11 +346,11 @@ fn scripts_have_the_failed_and_skipped_transactions_of_the_run() {
         ),
         (
             ("17 (5.199%)", "17 (9.199%)"),
-            "17 skipped transactions of 327 in conflict.sql are 5.199 %, but it says 9.199 %",
+            "17 skipped transactions of 327 in conflict.sql are 5.199 %, but the log says 9.199 %",
         ),
         (
             ("38 (11.621%)", "38 (21.621%)"),
-            "38 failed transactions of 327 in conflict.sql are 11.621 %, but it says 21.621 %",
+            "38 failed transactions of 327 in conflict.sql are 11.621 %, but the log says 21.621 %",
         ),
     ] {
         changed(CONFLICTS, change, expected);
@@ -383,7 +383,7 @@ fn skipping(version: &str, percent: f64) -> String {
 #[test]
 fn skipped_transactions_are_not_processed() {
     let busy = "keep 2.5 clients busy, but there were 2";
-    let share = "400 skipped transactions of 1400 are 28.571 %, but it says 40.000 %";
+    let share = "400 skipped transactions of 1400 are 28.571 %, but the log says 40.000 %";
     for version in ["14.9", "15.0"] {
         assert_has(contradictions(&one(&skipping(version, 28.571))), busy);
         assert_has(contradictions(&one(&skipping(version, 40.0))), share);

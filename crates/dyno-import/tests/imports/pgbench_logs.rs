@@ -240,7 +240,7 @@ fn a_few_lines_of_a_report_are_a_run() {
 }
 
 #[test]
-fn seconds_after_the_requested_time_are_no_stalls() {
+fn seconds_after_the_requested_time_are_not_stalls() {
     let stalls = |duration_s: u32| {
         let lines = (1..=9).map(|second| {
             let tps = if second == 9 { 3.0 } else { 100.0 };

@@ -65,25 +65,25 @@ fn old_file_tests_obey_their_laws() {
         (
             "90.00 Requests",
             "117.00 Requests",
-            "4500 events in 50.0 s are 90.00 per second, but it says 117.00; it is left out",
+            "4500 events in 50.0 s are 90.00 per second, but the log says 117.00; it is left out",
             "requests_per_s",
         ),
         (
             "3000 Read",
             "3900 Read",
-            "3900 reads + 1500 writes + 720 others = 6120, but it says 5220 operations",
+            "3900 reads + 1500 writes + 720 others = 6120, but the log says 5220 operations",
             "reads",
         ),
         (
             "3000 Read",
             "3900 Read",
-            "3900 reads + 1500 writes = 5400, but it says 4500 events",
+            "3900 reads + 1500 writes = 5400, but the log says 4500 events",
             "writes",
         ),
         (
             "46.875Mb",
             "60.938Mb",
-            "60.938 MiB read + 23.438 MiB written = 84.376, but it says 70.312 MiB",
+            "60.938 MiB read + 23.438 MiB written = 84.376, but the log says 70.312 MiB",
             "written_mib_per_s",
         ),
         (
@@ -103,7 +103,7 @@ fn old_file_tests_obey_their_laws() {
     let rate = OLD_FILES.replace("(1.4062Mb", "(1.8281Mb");
     broken(
         &rate,
-        "70.312 MiB in 50.0 s are 1.41 per second, but it says 1.83",
+        "70.312 MiB in 50.0 s are 1.41 per second, but the log says 1.83",
     );
 }
 
@@ -157,7 +157,7 @@ fn old_memory_tests_obey_their_laws() {
         (
             "(100.00 MB",
             "(70.00 MB",
-            "4000 MiB in 40.0 s are 100.00 per second, but it says 70.00",
+            "4000 MiB in 40.0 s are 100.00 per second, but the log says 70.00",
         ),
         (
             "(100.00 MB",

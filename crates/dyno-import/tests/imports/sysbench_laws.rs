@@ -89,7 +89,7 @@ fn latencies_beyond_the_histogram_contradict_nothing() {
 fn the_sum_implies_the_mean_to_its_last_digit() {
     let run = broken(
         &changed("  40.00\n", "  40.02\n"),
-        "the sum of latencies makes a mean of 40.00 ms, but the report says 40.02 ms; they are \
+        "the sum of latencies implies a mean of 40.00 ms, but the report says 40.02 ms; they are \
          left out",
     );
     for what in ["service.mean_ms", "service.sum_ms"] {

@@ -15,7 +15,7 @@ use super::values::{OneOrMany, Rate, Scalar, Size, Time};
 pub type Values = BTreeMap<String, Scalar>;
 /// Levels by factor: a selection of cells.
 pub type Where = BTreeMap<String, Spanned<OneOrMany<Scalar>>>;
-/// The same type for the schema.
+/// `Where` for the schema.
 #[cfg(test)]
 pub(crate) type PlainWhere = BTreeMap<String, OneOrMany<Scalar>>;
 

@@ -130,7 +130,7 @@ fn a_session_gives_way_after_many_arrivals_that_it_left_out() {
 }
 
 #[test]
-fn a_session_that_comes_late_to_its_arrival_records_the_lag_and_no_drift() {
+fn a_session_late_for_its_arrival_records_the_lag_without_drift() {
     let mut state = state(None);
     let mut arrivals = generator();
     let first = arrivals.claim().unwrap();

@@ -80,7 +80,7 @@ fn a_worker_stuck_in_its_script_is_left_behind() {
 }
 
 #[test]
-fn a_worker_that_comes_back_is_in_the_intervals_as_in_the_totals() {
+fn a_returning_worker_is_in_the_intervals_and_in_the_totals() {
     let behaviour = Behaviour {
         hangs: ms(400),
         ..reads()
@@ -308,7 +308,7 @@ impl Program for Broken {
 }
 
 #[test]
-fn a_program_that_cannot_be_made_or_breaks_down_is_reported() {
+fn a_program_that_fails_to_start_or_panics_is_reported() {
     let refused = Run::start(
         config(drive(2, 2), Server::default()),
         |worker| match worker {

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_read_when_something_was_set() {
+    fn settings_are_read_after_a_statement_set_one() {
         let mut moves = Moves::new("");
         moves.mark(7.0);
         moves.mark(7.0);

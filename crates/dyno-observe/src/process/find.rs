@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn another_program_is_not_taken_for_the_server() {
+    fn another_program_is_not_mistaken_for_the_server() {
         // The other end is this test's process, which is not called mysqld.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_known_is_one_of_the_others() {
+    fn an_unknown_server_counts_among_other_processes() {
         let mut rest = Rest::new(false, &[]);
         assert!(others(&mut rest, 2).is_empty());
         rest.placed(&Placed::Unknown(Near::default()));

@@ -39,7 +39,7 @@ pub(crate) fn other_work(cause: Cause) -> &'static str {
     }
 }
 
-/// The same in few words, for the cell of a table.
+/// The other work in few words, for the cell of a table.
 pub(crate) fn with(cause: Cause) -> String {
     format!("with {}", others(cause))
 }

@@ -107,7 +107,7 @@ mod tests {
     use dyno_samples::summaries as samples;
 
     #[test]
-    fn a_schedule_of_unknown_rate_is_no_closed_loop() {
+    fn a_schedule_of_unknown_rate_is_not_a_closed_loop() {
         let mut run = samples::good();
         let drive = run.drive.clone().unwrap();
         assert!(load(&drive, Some(&run)).contains("closed loop"));

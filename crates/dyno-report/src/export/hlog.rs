@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_span_comes_back() {
+    fn every_span_survives_a_round_trip() {
         let run = samples::record();
         let log = log(&run).unwrap();
         let (start, base, lines) = read(&log);

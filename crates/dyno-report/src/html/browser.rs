@@ -238,7 +238,7 @@ fn the_controls_work() {
 }
 
 #[test]
-fn a_cross_hair_goes_over_all_charts_and_keys_move_it() {
+fn a_cross_hair_spans_all_charts_and_keys_move_it() {
     let page = page_of(&[samples::run(SHORT)]);
     let (_folder, mut tab) = opened("cross", &page, 1280, false);
     tab.evaluate("dynoReport.drawAll()");

@@ -126,7 +126,7 @@ impl Page {
         self.section_named(id, title, title);
     }
 
-    /// Such a section whose entry differs from its title.
+    /// Begins such a common section whose entry in the navigation differs from its title.
     pub(super) fn section_named(&mut self, id: &str, title: &str, entry: &str) {
         self.entry(id, entry);
         let heading = html! { h2 id={ (id) "-h" } { (Text(title)) } };

@@ -13,7 +13,7 @@ pub(super) fn write(page: &mut Page, view: &View<'_>) {
     let summary = view.run.summary.as_ref();
     let ended = summary.filter(|summary| !summary.parts.is_empty());
     let blocks = ended.map_or_else(Vec::new, |summary| {
-        let asked = Block::row("asked for", Ink::Plain, schedule.short());
+        let asked = Block::row("requested", Ink::Plain, schedule.short());
         vec![asked, Block::Table(document::parts(summary))]
     });
     let why = "The run did not end, so its parts were not judged.";

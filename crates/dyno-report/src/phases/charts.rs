@@ -82,9 +82,9 @@ impl<'a> Album<'a> {
             }
         };
         Pictures {
-            title: "Throughput, in pictures".to_owned(),
+            title: "Throughput by phase".to_owned(),
             about:
-                "Each phase has its own scale. Faint and in brackets: the background missed its \
+                "Each phase has its own scale. Faint bars in brackets: background work missed its \
                  rate."
                     .to_owned(),
             small_multiples: self.names.iter().map(multiple).collect(),
@@ -111,10 +111,10 @@ impl<'a> Album<'a> {
             }
         }
         Pictures {
-            title: "Every client's rate over time".to_owned(),
-            about: "A line for each session: of the role that the phase is about, and of the one \
-                    in the background that has a rate to keep. Pictures of the same phase and \
-                    role have the same axes."
+            title: "Rate of each client over time".to_owned(),
+            about: "One line per session, for roles in the foreground and for roles in the \
+                    background with a requested rate. Charts of the same phase and role have \
+                    the same axes."
                 .to_owned(),
             small_multiples,
             by_sequence: false,
@@ -153,8 +153,8 @@ impl<'a> Album<'a> {
             }
         }
         Pictures {
-            title: "The longest answers over time".to_owned(),
-            about: "Of each operation, the longest of all clients in each interval.".to_owned(),
+            title: "Longest response times over time".to_owned(),
+            about: "For each operation, the longest of all clients in each interval.".to_owned(),
             small_multiples,
             by_sequence: true,
         }
@@ -181,9 +181,9 @@ impl<'a> Album<'a> {
             }
         }
         Pictures {
-            title: "What was not purged".to_owned(),
-            about: "What was deleted or replaced and is still kept, because it was not collected \
-                    yet or because a transaction may want to see it."
+            title: "Data not yet purged".to_owned(),
+            about: "Deleted or replaced data that the server still keeps, because it has not \
+                    purged it yet or because a transaction may still read it."
                 .to_owned(),
             small_multiples,
             by_sequence: true,

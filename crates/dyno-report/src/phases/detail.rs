@@ -133,13 +133,14 @@ impl<'a> Grid<'a> {
         }
         let mut columns = vec!["configuration and phase".to_owned()];
         for when in ["first", "later"] {
-            let heads = ["looks", "sum s", "mean s", "longest s"];
+            let heads = ["searches", "sum s", "mean s", "longest s"];
             columns.extend(heads.map(|head| format!("{when} {head}")));
         }
         (!rows.is_empty()).then(|| Table {
-            title: "Looks for the lowest key".to_owned(),
-            about: "At the beginning of each phase, a look for each client, and during it."
-                .to_owned(),
+            title: "Searches for the lowest key".to_owned(),
+            about:
+                "One search per client at the beginning of each phase, and later ones during it."
+                    .to_owned(),
             columns,
             breaks: self.breaks(of_rows.into_iter()),
             rows,
@@ -182,8 +183,8 @@ impl<'a> Grid<'a> {
         columns.extend(heads.map(str::to_owned));
         (!rows.is_empty()).then(|| Table {
             title: format!("{name}: response times, percent up to each bound"),
-            about: "Statements, not rows. Marked: the lowest and highest quarter of each \
-                    operation's longest, if the range is large enough."
+            about: "Counts statements, not rows. Marked: each operation's longest times in the \
+                    lowest and highest quarter of their range, if that is large enough."
                 .to_owned(),
             columns,
             rows,

@@ -38,7 +38,7 @@ pub fn step(phase: &PhasePlan) -> Option<f64> {
     }
 }
 
-/// The same of a recorded phase.
+/// The step of a recorded phase.
 fn step_of(run: &RunRecord) -> Option<f64> {
     step(run.head.plan.as_ref()?.phases.first()?)
 }
@@ -58,13 +58,12 @@ pub fn ladder(sequences: &[Sequence]) -> Option<Table> {
     }
     (!rows.is_empty()).then(|| Table {
         title: "Active tables".to_owned(),
-        about:
-            "trx/s is the median of the whole intervals, p5 and p95 are of the same. In brackets: \
-                cold, with fewer than 3 touches of each table, warm-up included, so that it tells \
-                of first opens. The cache limit is table_open_cache, on MariaDB of each instance. \
-                % opening: sessions in the state Opening tables. A session's MiB are what a \
-                PostgreSQL session has for itself at the end."
-                .to_owned(),
+        about: "trx/s is the median of the whole intervals; p5 and p95 are their quantiles. In \
+                brackets: cold steps, which touched each table fewer than 3 times, warm-up \
+                included, so that they measure first opens. The cache limit is table_open_cache, \
+                on MariaDB of each instance. % opening: sessions in the state Opening tables. \
+                session MiB: private memory of a PostgreSQL session at the end."
+            .to_owned(),
         columns: COLUMNS.map(str::to_owned).to_vec(),
         rows,
         breaks,

@@ -78,7 +78,7 @@ impl<'a> Grid<'a> {
         differ.map(|(number, _)| number + 1).collect()
     }
 
-    /// The same for a table with a row for each sequence.
+    /// The group breaks of a table with a row for each sequence.
     fn all_breaks(&self) -> Vec<usize> {
         self.breaks(0..self.rows.len())
     }
@@ -184,7 +184,7 @@ impl<'a> Grid<'a> {
         };
         let asked: Vec<Cell> = self.names.iter().map(asked).collect();
         asked.iter().any(|cell| cell.value.is_some()).then(|| {
-            rows.push(("asked for".to_owned(), asked));
+            rows.push(("requested".to_owned(), asked));
             let mut columns = vec!["configuration".to_owned()];
             columns.extend(self.names.iter().map(|name| (*name).to_owned()));
             Table {
@@ -204,8 +204,8 @@ impl<'a> Grid<'a> {
             let phase = self.phase(row, name);
             Cell::number(phase.and_then(Phase::asked_per_s))
         });
-        let mut table = self.table("The rate that was asked for", rows)?;
-        table.about = "Of phases in an open loop. Their throughput is at most this rate: compare \
+        let mut table = self.table("Requested rate", rows)?;
+        table.about = "Phases in an open loop: their throughput is at most this rate, so compare \
                        servers by response times."
             .to_owned();
         Some(table)
@@ -287,7 +287,7 @@ impl<'a> Grid<'a> {
             Cell::number(looks.and_then(|looks| Some(looks.max_ms? / 1e3)))
         });
         self.table(
-            "The first look for the lowest key, longest of all clients, in seconds",
+            "The first search for the lowest key, longest of all clients, in seconds",
             rows,
         )
     }

@@ -100,7 +100,7 @@ fn throughput_has_the_phases_unit_and_a_missed_background_rate_excludes_it() {
 fn the_background_is_shown_with_its_requested_rate() {
     let kept = table("The background's rate");
     let labels: Vec<&str> = kept.rows.iter().map(|(label, _)| label.as_str()).collect();
-    assert_eq!(labels, ["base", "better", "late\tone", "asked for"]);
+    assert_eq!(labels, ["base", "better", "late\tone", "requested"]);
     let rates: Vec<Option<f64>> = kept.rows.iter().map(|(_, cells)| cells[1].value).collect();
     assert_eq!(rates, [Some(100.0), Some(96.0), Some(50.0), Some(100.0)]);
     assert_eq!(

@@ -111,7 +111,7 @@ fn answered(comparison: &Comparison) -> String {
         metric.p_corrected,
     ) {
         (true, false, _) if is_small(metric, low) => {
-            format!("{new} against {base}: no difference in {what} is shown, {times}")
+            format!("{new} against {base}: no significant difference in {what}, {times}")
         }
         (true, false, _) => format!("{new} against {base}: undecided, {times} the {what}"),
         // Without variance there is no test of significance.

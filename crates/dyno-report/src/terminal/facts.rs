@@ -13,7 +13,11 @@ pub fn facts(facts: &[Fact], look: &Look) -> String {
     let mut page = Page::new(*look);
     page.title("Facts");
     if facts.is_empty() {
-        page.row("", Ink::Faint, "None is on record: nothing was observed.");
+        page.row(
+            "",
+            Ink::Faint,
+            "No facts are recorded: nothing was observed.",
+        );
     }
     let mut before = "";
     let table = document::facts(facts).texts();

@@ -36,7 +36,7 @@ pub fn phases(runs: &[RunSummary], look: &Look) -> String {
             let share = role.achieved_share().filter(|share| *share < ACHIEVED)?;
             let share = percent(share);
             Some(format!(
-                "{}: {} did {share} of what was asked",
+                "{}: {} did {share} of the requested work",
                 name(run),
                 role.name
             ))

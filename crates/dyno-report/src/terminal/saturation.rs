@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knee_that_was_not_reached_or_is_not_known() {
+    fn reports_an_unreached_or_unknown_knee() {
         assert!(page_of(64, &[1, 2, 4]).contains("not reached"));
         assert!(page_of(64, &[1]).contains("unknown"));
     }

@@ -43,7 +43,7 @@ pub(super) fn options(run: &RunSummary, page: &mut Page) {
 }
 
 /// The text for a value that an imported log lacks.
-const UNKNOWN: &str = "not known: the log does not tell";
+const UNKNOWN: &str = "not known: the log does not show it";
 
 fn measured_length(run: &RunSummary) -> String {
     unknown::length_s(run).map_or_else(|| UNKNOWN.to_owned(), length)

@@ -56,7 +56,7 @@ impl Table {
         self.lines(look, |_, _| false)
     }
 
-    /// The same, but a column with texts that would be cut alike continues on further lines.
+    /// As [`Self::finish`], but texts that would be cut alike continue on further lines.
     pub(super) fn told_apart(self, look: &Look) -> String {
         self.lines(look, are_cut_alike)
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_would_be_cut_alike_continue_below() {
+    fn texts_with_equal_beginnings_continue_below() {
         let rows = [
             ("innodb_flush_log_at_trx_commit=1 × sync_binlog=0", "0.95"),
             ("innodb_flush_log_at_trx_commit=1 × sync_binlog=1", "1.05"),

@@ -39,7 +39,7 @@ pub(super) fn durability(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The same, if a commit is not durable.
+/// Prints the durability class if a commit is not durable.
 pub(super) fn weak_durability(run: &RunSummary, page: &mut Page) {
     let is_weak = |found: &Durability| found.class != DurabilityClass::Durable;
     if found_durability(run).is_some_and(is_weak) {

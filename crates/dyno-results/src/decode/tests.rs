@@ -176,7 +176,7 @@ fn endless_decompression_is_an_error() {
 }
 
 #[test]
-fn indices_go_to_the_highest_value_and_no_further() {
+fn indices_end_at_the_highest_value() {
     for digits in DIGITS {
         let histogram = of_digits(digits, &[(u64::MAX, 1)]);
         let last = histogram.distinct_values() - 1;

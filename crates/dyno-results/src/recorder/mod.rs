@@ -131,8 +131,8 @@ impl BackgroundWriter {
         Self::over(Results::open(path)?.begin(head)?)
     }
 
-    /// The same for a run that was entered earlier. Do not mix series that the writer itself has
-    /// defined with those defined through the recorder.
+    /// Starts a recorder for a run that was entered earlier. Do not mix series that the writer
+    /// itself has defined with those defined through the recorder.
     pub(crate) fn over(writer: RunWriter) -> Result<Self, ResultsError> {
         let (queue, records) = sync_channel(QUEUE_MAX);
         let feed = Feed {

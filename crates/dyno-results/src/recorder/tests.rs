@@ -97,7 +97,7 @@ fn space_that_comes_back_in_time_loses_nothing() {
 }
 
 #[test]
-fn a_file_that_others_lock_is_written_when_they_are_done() {
+fn a_locked_file_is_written_when_the_lock_ends() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let recorder = BackgroundWriter::over(impatient(&path)).unwrap();

@@ -25,7 +25,7 @@ impl Results {
         self.import_instead(run, &[])
     }
 
-    /// The same. On success, also removes these other runs.
+    /// As [`Self::import`]; on success, also removes these other runs.
     ///
     /// # Errors
     /// See [`Self::import`].

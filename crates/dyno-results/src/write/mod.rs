@@ -275,7 +275,7 @@ impl RunWriter {
         self.end(&Ending::new(summary, state, totals, sessions))
     }
 
-    /// The same, with an ending that was prepared before.
+    /// Ends the run with an ending that was prepared before.
     pub fn end(&mut self, ending: &Ending) -> Result<(), ResultsError> {
         let written = self.transact(|transaction, id, draft| {
             draft.write(transaction, id)?;

@@ -9,7 +9,7 @@ use dyno_samples::values;
 use tempfile::TempDir;
 
 #[test]
-fn a_run_comes_back_as_it_was_recorded() {
+fn a_run_survives_a_round_trip() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("dyno.db");
     let recorder = BackgroundWriter::start(&path, &head("20261121-oltp-aaaa")).unwrap();

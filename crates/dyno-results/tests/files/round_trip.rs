@@ -217,7 +217,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn an_imported_run_comes_back(run in runs()) {
+    fn an_imported_run_survives_a_round_trip(run in runs()) {
         let folder = TempDir::new().unwrap();
         let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
         let id = results.import(&run).unwrap();

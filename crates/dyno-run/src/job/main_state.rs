@@ -135,7 +135,7 @@ impl MainState {
     /// See [`Single::run_unless_stopped`].
     ///
     /// # Errors
-    /// Those of [`MainState::run`].
+    /// As [`MainState::run`].
     pub(super) fn run_unless_stopped(&mut self, entry: Entry) -> Result<(), String> {
         let (what, bound) = self.bounds(&entry);
         self.call(&what, bound, move |state| state.run_unless_stopped(&entry))?

@@ -31,7 +31,7 @@ pub(super) fn of(outcome: &RunOutcome) -> Vec<Event> {
         }
     };
     for range in stalls(outcome) {
-        let text = "No statement ended for {} while some were under way";
+        let text = "No statement ended for {} while some were in progress";
         events.push(of(&range, EventKind::Stall, text));
     }
     for range in longest(&outcome.pauses.frozen) {

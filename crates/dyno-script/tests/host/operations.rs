@@ -419,7 +419,7 @@ fn the_ledgers_answer_is_read_as_whole_numbers() {
 }
 
 #[test]
-fn connections_are_made_again_within_the_events_of_a_run_only() {
+fn only_events_of_a_run_reopen_connections() {
     let script = "function prepare()
                     con = sysbench.sql.driver():connect()
                     con:query('FAIL 2013')

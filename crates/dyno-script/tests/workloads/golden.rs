@@ -16,7 +16,7 @@ const WORKLOADS: &[&str] = &[
 ];
 
 #[test]
-fn statements_are_as_they_were_for_every_family() {
+fn statements_are_unchanged_for_every_family() {
     let folder = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/workloads/golden"

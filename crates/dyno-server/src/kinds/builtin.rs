@@ -68,19 +68,19 @@ impl Contract for Installation {
             return mysql::forget_first(context.folder);
         }
         let url = postgres::url(context.folder, context.port, false, Some("postgres"));
-        let made = connect_to(&url).and_then(|mut reached| {
+        let created = connect_to(&url).and_then(|mut reached| {
             let there = format!("SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'");
             let control = &mut reached.control;
-            let made = control
+            let created = control
                 .query(&there, ANSWER)
                 .and_then(|rows| match rows.is_empty() {
                     true => control.query(&format!("CREATE DATABASE {DATABASE}"), ANSWER * 6),
                     // Another server's copy was put here before the first start.
                     false => Ok(rows),
                 });
-            made.map_err(|error| error.to_string())
+            created.map_err(|error| error.to_string())
         });
-        match made {
+        match created {
             Ok(_) => Ok(()),
             Err(why) => failed(format!("cannot create the database {DATABASE}: {why}")),
         }

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_is_taken_where_it_has_the_controller() {
+    fn version_2_is_used_if_it_has_the_controller() {
         let outer = tempfile::tempdir().expect("a folder");
         fs::write(outer.path().join("cgroup.controllers"), "cpuset cpu\n").expect("a file");
         let old = |name: &str| mount("cgroup", Path::new("/old"), &format!("rw,{name}"));

@@ -104,8 +104,8 @@ impl Limits {
             there = above;
         }
         let trial = controllers::trial_of(home);
-        let made = self.make_groups(&trial, there);
-        made.map(|groups| remove_all(&groups.paths))
+        let created = self.make_groups(&trial, there);
+        created.map(|groups| remove_all(&groups.paths))
     }
 
     fn check_values(&self) -> Result<()> {
@@ -180,8 +180,8 @@ impl Limits {
             groups.seen = seen;
             Ok(())
         };
-        let made = make();
-        match made {
+        let created = make();
+        match created {
             Ok(()) => Ok(groups),
             Err(error) => {
                 remove_all(&groups.paths);
@@ -439,7 +439,7 @@ mod tests {
 
     /// Plain files instead of the kernel's, which keep the written values.
     #[test]
-    fn version_2_is_written_as_it_wants() {
+    fn limits_use_the_format_of_version_2() {
         let outer = tempfile::tempdir().expect("a folder");
         let place = controllers::GroupLocation::of_files(outer.path());
         let group = place.make("one").expect("a group");

@@ -117,11 +117,11 @@ impl Place {
     /// Creates it and mounts it at a server's folder, which exists and is empty. Leaves nothing on
     /// an error.
     pub(crate) fn make(&self, folder: &Folder) -> Result<()> {
-        let made = self.try_make(folder);
-        if made.is_err() {
+        let created = self.try_make(folder);
+        if created.is_err() {
             let _ = discard(folder);
         }
-        made
+        created
     }
 
     fn try_make(&self, folder: &Folder) -> Result<()> {

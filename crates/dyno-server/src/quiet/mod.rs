@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_an_error() {
+    fn a_missing_server_is_an_error() {
         let url = "mysql://root@127.0.0.1:1/x";
         let error = settle(url, Duration::from_secs(1), &mut |_| {}).expect_err("nobody listens");
         assert!(error.to_string().contains("cannot tell whether"), "{error}");

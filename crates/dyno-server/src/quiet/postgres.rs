@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_version_is_asked_what_it_knows() {
+    fn queries_use_only_what_a_version_has() {
         assert!(wal_since_checkpoint(150_000).contains("pg_current_wal_lsn"));
         assert!(wal_since_checkpoint(90_624).contains("xlog"));
         assert!(!due_tables(120_000).contains("n_ins_since_vacuum"));

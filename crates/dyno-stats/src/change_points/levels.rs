@@ -393,7 +393,7 @@ mod checks {
     }
 
     #[test]
-    fn a_single_outlier_is_no_change() {
+    fn a_single_outlier_is_not_a_change() {
         for at in [0, 1, 30, 58, 59] {
             for factor in [0.3, 0.8, 3.0] {
                 let mut series = level(60);

@@ -146,7 +146,7 @@ impl Search {
     /// Creates a search that has observed these trials, in the order in which they were recorded.
     ///
     /// # Errors
-    /// Those of [`Search::new`] and [`Search::observe`].
+    /// As [`Search::new`] and [`Search::observe`].
     pub fn replay(
         goal: Goal,
         loads: Loads,

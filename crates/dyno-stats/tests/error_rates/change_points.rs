@@ -77,7 +77,7 @@ fn with_steps(source: &mut Source, n: usize, phi: f64, steps: &[(usize, f64)]) -
 }
 
 #[test]
-fn steps_are_found_where_they_are() {
+fn steps_are_found_at_their_positions() {
     let steps = [(100, 3.0), (180, -3.0)];
     let found = share_of(500, 45, |source| {
         let series = with_steps(source, 300, 0.3, &steps);

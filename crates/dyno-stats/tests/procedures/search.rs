@@ -191,7 +191,7 @@ proptest! {
 
     /// After any trial, replaying the recorded trials gives the same search.
     #[test]
-    fn a_replayed_search_goes_on_where_it_was(
+    fn a_replayed_search_continues_where_it_stopped(
         case in case(),
         fates in fates(),
         cut in any::<Index>(),

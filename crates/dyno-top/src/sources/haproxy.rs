@@ -73,7 +73,7 @@ impl HaProxy {
     fn exchange(&self, command: &str) -> Result<String, Trouble> {
         let lost = |error: std::io::Error| {
             Trouble::Lost(format!(
-                "cannot ask HAProxy at {}: {error}; the socket is set with `stats socket` in the \
+                "cannot query HAProxy at {}: {error}; the socket is set with `stats socket` in the \
                  section global, and its user and mode must allow this user",
                 self.name
             ))

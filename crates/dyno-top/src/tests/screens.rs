@@ -191,7 +191,7 @@ fn all_columns_are_reached_and_none_is_cut() {
 }
 
 #[test]
-fn shows_galera_where_it_is_on_and_groups_of_mysql() {
+fn shows_galera_and_group_replication_if_enabled() {
     for (is_mariadb, wsrep, figures, tables) in [
         (true, "0", 1, 2),
         (true, "1", 6, 2),

@@ -231,7 +231,7 @@ pub(super) fn name(view: &View) -> String {
     named(view.run)
 }
 
-/// The same of a record.
+/// The number and name of a recorded run.
 pub(super) fn named(run: &RunRecord) -> String {
     match run.id {
         0 => run.head.name.clone(),

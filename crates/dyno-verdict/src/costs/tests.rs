@@ -82,7 +82,7 @@ fn each_counted_cost_is_in_the_table_of_counters() {
 }
 
 #[test]
-fn a_single_sample_in_a_pause_is_of_all_seconds_before_it() {
+fn a_single_sample_in_a_pause_covers_all_seconds_before_it() {
     let rates = [
         1_000.0, 1_000.0, 1_000.0, 0.0, 0.0, 1_000.0, 1_000.0, 1_000.0,
     ];

@@ -44,7 +44,7 @@ thresholds! {
     SAMPLES = 8.0, "count", "samples": "two per quarter";
 }
 
-/// Without a claim, at most one run in a hundred is doubted wrongly.
+/// Without a claim, at most one good run in a hundred is doubted.
 const WARMING_CHANCE: f64 = 0.01;
 /// Kendall's tau of decreasing misses: three of four pairs are in that order.
 const WARMING_ORDER: f64 = -0.5;

@@ -195,7 +195,7 @@ fn nothing_done(view: &View) -> CheckResult {
     if totals.not_done > 0 {
         return CheckResult::refuse(
             format!(
-                "No event was done: {} ended without doing their work.",
+                "No event did its work: {} ended without it.",
                 text::count(totals.not_done)
             ),
             "Look at the errors: which sessions change the same rows, and how long they wait \

@@ -49,7 +49,7 @@ fn turbo(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "cpu-turbo",
         number: 29,
-        rule: "Turbo is off where runs are compared: its frequency depends on heat and neighbours.",
+        rule: "Turbo is off where runs are compared: its frequency depends on heat and other load.",
     };
     match known.fact(names::HOST_CPU_TURBO) {
         None => rule.unknown(known.gap(names::HOST_CPU_TURBO)),
@@ -263,9 +263,11 @@ fn schedulers(known: &Known<'_>) -> Vec<Finding> {
                 "none" | "mq-deadline" | "kyber" | "noop" | "deadline" => {
                     rule.pass(format!("{disk} has the scheduler {scheduler}."))
                 }
-                other if spins => rule.pass(format!("{disk} spins and has {other}.")),
+                other if spins => rule.pass(format!(
+                    "{disk} is a spinning disk with the scheduler {other}."
+                )),
                 other => rule.doubt(
-                    format!("{disk} has the scheduler {other}, which reorders for spinning disks."),
+                    format!("{disk} has the scheduler {other}, which is meant for spinning disks."),
                     "echo none > /sys/block/DISK/queue/scheduler",
                 ),
             }

@@ -59,7 +59,7 @@ fn cache(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "server-cache",
         number: 16,
-        rule: "The server's own cache was sized on purpose: at least 256 MiB.",
+        rule: "The server's own cache is not left at a small default: at least 256 MiB.",
     };
     let found = if let Some(text) = known.setting("innodb_buffer_pool_size") {
         ("innodb_buffer_pool_size", text.parse::<f64>().ok())
@@ -100,14 +100,14 @@ fn durability(known: &Known<'_>) -> Finding {
     let rule = Rule {
         check: "durability",
         number: 38,
-        rule: "No setting lets a crash damage the database, and no crash loses all of the data. \
-               The durability class is shown.",
+        rule: "No setting allows a crash to damage the database or to lose all of the data. The \
+               durability class is shown.",
     };
     match Promise::of_server(|name| known.setting(name), |name| known.fact(name)) {
         None => rule.unknown("The durability settings are not known.".to_owned()),
         Some(promise) if promise.class.is_doubted() => rule.doubt(
             promise.sentence(),
-            "fix the settings named there, or state the durability class with every figure",
+            "fix the settings named here, or state the durability class with every figure",
         ),
         Some(promise) => rule.pass(promise.sentence()),
     }

@@ -70,7 +70,7 @@ fn a_pause_of_one_agent_is_not_one_of_all_generators() {
 }
 
 #[test]
-fn sessions_of_one_that_was_lost_were_not_outside_of_events() {
+fn lost_sessions_were_not_outside_of_events() {
     let half = |run: &mut RunRecord| {
         agents(run, ["here", "here"]);
         scale(&mut summary(run).service, 0.5);

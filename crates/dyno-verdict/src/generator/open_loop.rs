@@ -59,7 +59,7 @@ thresholds! {
         "fewer may have become due at the end by chance";
     BACKLOG_GROWTH = 1.0, "percent of the arrivals", "growth of the backlog":
         "a queue that is served in time has no trend";
-    SIGNIFICANCE = 0.001, "probability", "significance": "one run in a thousand is doubted wrongly";
+    SIGNIFICANCE = 0.001, "probability", "significance": "one good run in a thousand is doubted";
     DISORDER_MS = 10.0, "ms", "disorder between intervals":
         "workers end their intervals milliseconds apart";
     INTERVALS = 10.0, "count", "intervals": "fewer give no usable variance";

@@ -196,7 +196,7 @@ impl Workers {
             add(
                 &[Cause::Descriptors],
                 "the generator was running out of descriptors",
-                "Raise its limit of open files (ulimit -n).",
+                "Raise its limit on open files (ulimit -n).",
             );
         }
         faults

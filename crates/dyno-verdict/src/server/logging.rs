@@ -25,7 +25,7 @@ pub(super) const LOGS: Check = Check {
 
 thresholds! {
     WRITTEN = 10.0, "percent", "statements written into a log":
-        "a lock and some hundred bytes per statement; less does not show in the mean";
+        "a lock and some hundred bytes per statement; fewer do not show in the mean";
 }
 
 /// A setting's value, lower case.

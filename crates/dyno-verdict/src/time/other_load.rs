@@ -18,7 +18,7 @@ pub(super) const OTHER_LOAD: Check = Check {
 
 thresholds! {
     LOADED = 25.0, "percent of the host", "CPU of other processes":
-        "half a core of two; the rate shows it";
+        "half a core of two, enough to affect the rate";
     SAMPLES = 3.0, "count", "samples in a row": "a single one is a timer job, such as log rotation";
     ALL = 80.0, "percent of all", "samples that count as permanent load":
         "load in four of five samples is permanent, even if it pauses for seconds";

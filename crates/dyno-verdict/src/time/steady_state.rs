@@ -63,7 +63,7 @@ thresholds! {
     EARLY = 10.0, "percent", "difference of the beginning":
         "a fifth that is off by a tenth moves the mean by 2 %";
     SURE = 99.0, "percent", "confidence in the difference":
-        "one or two wrong doubts in a hundred runs";
+        "one or two false doubts in a hundred runs";
     UNDECIDED = 30.0, "percent", "difference that must be excluded":
         "the same bound as for a drift";
     MOVED = 2.0, "percent of the mean", "effect of such a beginning":

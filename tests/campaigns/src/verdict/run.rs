@@ -23,7 +23,7 @@ const SLACK: Duration = Duration::from_secs(240);
 /// What Dyno prints if the host did not give the run the same CPUs all the time.
 const BY_THE_HOST: [&str; 3] = [
     "the CPUs were slower",
-    "the hypervisor took the CPUs",
+    "the hypervisor took CPU time",
     "host-resources speaks against it",
 ];
 /// The programs of the campaign. Dyno is wrong if it blames one of these.

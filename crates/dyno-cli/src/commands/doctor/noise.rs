@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_listens_for_the_stated_time() {
+    fn noise_is_measured_for_the_requested_time() {
         let noise = listen(Duration::from_millis(30));
         assert!(noise.looked_s >= 0.03, "{noise:?}");
         assert!((0.0..=1.0).contains(&noise.share), "{noise:?}");

@@ -297,8 +297,8 @@ fn transactions(
         let path = files.remove(0);
         if !without {
             notes.push(format!(
-                "{path} is imported as a separate run: its name does not show to which of the \
-                 outputs next to it it belongs"
+                "{path} is imported as a separate run: its name does not show which output in the \
+                 folder it belongs to"
             ));
         }
         logs.push(FolderLog {
@@ -391,8 +391,7 @@ fn of_kind(
                 }
             }
             _ => notes.push(format!(
-                "{file} is left out: its name does not show to which of the logs next to it it \
-                 belongs"
+                "{file} is left out: its name does not show which log in the folder it belongs to"
             )),
         }
     }

@@ -85,7 +85,7 @@ fn plain(bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
     let read = |from: &mut dyn Read, how: &str| {
         input::bounded(from, most).map_err(|error| match error.kind() {
             io::ErrorKind::FileTooLarge => error,
-            kind => io::Error::new(kind, format!("its {how} data are damaged: {error}")),
+            kind => io::Error::new(kind, format!("its {how} data is damaged: {error}")),
         })
     };
     if bytes.starts_with(GZIP) {
@@ -138,12 +138,12 @@ mod tests {
         let whole = gzipped(b"some text\n");
         let cut = plain(whole[..whole.len() - 6].to_vec(), 100).unwrap_err();
         assert!(
-            cut.to_string().starts_with("its gzip data are damaged"),
+            cut.to_string().starts_with("its gzip data is damaged"),
             "{cut}"
         );
         let cut = plain(BY_XZ[..BY_XZ.len() - 20].to_vec(), 100).unwrap_err();
         assert!(
-            cut.to_string().starts_with("its xz data are damaged"),
+            cut.to_string().starts_with("its xz data is damaged"),
             "{cut}"
         );
         let zeros = gzipped(&vec![0; 3 << 20]);

@@ -29,7 +29,7 @@ pub(super) fn plots(experiment: &Experiment, done: &[Done]) -> (Vec<html::Plot>,
     let (mut plots, mut wrong) = (Vec::new(), Vec::new());
     for plot in &experiment.plots {
         match of(experiment, plot, done) {
-            Ok(made) => plots.extend(made),
+            Ok(drawn) => plots.extend(drawn),
             Err(why) => wrong.push(format!("the plot {}: {why:#}", title(plot))),
         }
     }
@@ -72,14 +72,14 @@ fn of(experiment: &Experiment, plot: &Plot, done: &[Done]) -> Result<Vec<html::P
             let panels = panels.into_iter();
             panels
                 .map(|(panel, parts)| {
-                    let mut made = match plot.kind {
+                    let mut drawn_plot = match plot.kind {
                         PlotKind::Time | PlotKind::Size => in_time(experiment, plot, &parts)?,
                         _ => by_level(experiment, plot, &parts)?,
                     };
                     if let (Some(name), false) = (&plot.panel, panel.is_empty()) {
-                        made.title = format!("{}, {name} {panel}", made.title);
+                        drawn_plot.title = format!("{}, {name} {panel}", drawn_plot.title);
                     }
-                    Ok(made)
+                    Ok(drawn_plot)
                 })
                 .collect()
         }

@@ -142,7 +142,7 @@ pub(super) fn all_done(
     ));
     if freed > 0 && !quiet {
         console::note(&format!(
-            "servers and images are removed, {} freed",
+            "servers and images were removed, {} freed",
             human_size(freed)
         ));
     }

@@ -196,7 +196,7 @@ fn made(
 fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str) -> Sheet {
     let names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
     let factors: Vec<&String> = names.iter().collect();
-    let mut made = sheet(
+    let mut table = sheet(
         &figure.replace('_', " "),
         "Means over the trials of a cell; the ratio is to the base levels of all factors.",
         &factors,
@@ -214,11 +214,11 @@ fn means(experiment: &Experiment, done: &[&Done], factors: &[&str], figure: &str
         let own = mean(&trials, figure);
         row.push(trials.len().to_string());
         row.extend([own, own.zip(base).map(|(own, base)| own / base)].map(shown));
-        made.rows.push(row);
+        table.rows.push(row);
         marks.push(included(&trials, &[figure]));
     }
-    mark(&mut made, &marks);
-    made
+    mark(&mut table, &marks);
+    table
 }
 
 fn try_cells(
@@ -384,7 +384,7 @@ pub(super) fn sheet(title: &str, about: &str, factors: &[&String], columns: &[&s
 
 fn stalls(experiment: &Experiment, done: &[&Done]) -> Sheet {
     let factors = factors_but(done, &[]);
-    let mut made = sheet(
+    let mut table = sheet(
         "Stalls",
         "A second at 5 % of the usual rate or less is stalled; means over the trials of a cell.",
         &factors,
@@ -394,9 +394,9 @@ fn stalls(experiment: &Experiment, done: &[&Done]) -> Sheet {
         row.push(trials.len().to_string());
         let figures = ["stalls", "stalled_s", "longest_stall_s"];
         row.extend(figures.map(|figure| shown(mean(&trials, figure))));
-        made.rows.push(row);
+        table.rows.push(row);
     }
-    made
+    table
 }
 
 fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
@@ -416,7 +416,7 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
         .collect();
     let names: Vec<&str> = there.iter().map(|(name, _)| *name).collect();
     let factors = factors_but(done, &[]);
-    let mut made = sheet(
+    let mut table = sheet(
         "Resources per event",
         "server and client: CPU in µs; read, written and log: KB of 1,024 bytes, of the server's \
          files and of the disks. – means not observed, or shared with others.",
@@ -426,11 +426,11 @@ fn resources(experiment: &Experiment, done: &[&Done]) -> Sheet {
     let mut marks = Vec::new();
     for (mut row, trials) in by_cell(experiment, done, &factors) {
         row.extend(there.iter().map(|(_, figure)| shown(mean(&trials, figure))));
-        made.rows.push(row);
+        table.rows.push(row);
         marks.push(included(&trials, &figures.map(|(_, figure)| figure)));
     }
-    mark(&mut made, &marks);
-    made
+    mark(&mut table, &marks);
+    table
 }
 
 /// A subject's name in text.

@@ -32,10 +32,10 @@ pub(crate) fn snapshot(parsed: &Parsed, words: &[String]) -> Result<u8> {
     }
     at_rest(&mut server, parsed, false, |server| {
         let begun = Clock.now();
-        let made = server.snapshot(&name, &copy_progress("copied"))?;
+        let copy = server.snapshot(&name, &copy_progress("copied"))?;
         print_copy(
             &format!("{}: snapshot {name}", server.folder().name()),
-            &made,
+            &copy,
             begun,
         );
         Ok(())
@@ -55,10 +55,10 @@ pub(crate) fn restore(parsed: &Parsed, words: &[String]) -> Result<u8> {
     server.find_snapshot(&name)?;
     at_rest(&mut server, parsed, true, |server| {
         let begun = Clock.now();
-        let made = server.restore(&name, &copy_progress("restored"))?;
+        let copy = server.restore(&name, &copy_progress("restored"))?;
         print_copy(
             &format!("{}: {name} is restored", server.folder().name()),
-            &made,
+            &copy,
             begun,
         );
         Ok(())

@@ -99,9 +99,7 @@ fn wait_for_end(server: Server, mut started: Started) -> Result<u8> {
     let ended = server.ended()?.filter(|ended| !ended.asked);
     if ended_itself && ended.is_none() {
         // Another command may already have started it again, and owns it now.
-        console::note(&format!(
-            "another command stopped {name}; its data are kept"
-        ));
+        console::note(&format!("another command stopped {name}; its data is kept"));
         return Ok(STATUS_DONE);
     }
     server.remove()?;
@@ -172,10 +170,10 @@ fn print_started(
     text += &format!("  load it        dyno prepare {workload}\n");
     text += &format!("  measure it     dyno run {workload}\n");
     if let Some(client) = client(server) {
-        text += &format!("  look into it   {client}\n");
+        text += &format!("  query it       {client}\n");
     }
     text += &format!("  its folder     {}\n", server.folder().path().display());
-    text += &format!("  end it         dyno server down {name}\n");
+    text += &format!("  stop it        dyno server down {name}\n");
     console::out(&text);
     Ok(())
 }
@@ -257,9 +255,9 @@ pub(super) fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
             None => format!("{name} was not running"),
         };
         let data = match parsed.has("keep-data") {
-            true => format!("its data are kept in {}", server.folder().path().display()),
+            true => format!("its data is kept in {}", server.folder().path().display()),
             false => format!(
-                "its data are removed, {} freed",
+                "its data is removed, {} freed",
                 human_size(server.remove()?)
             ),
         };
@@ -273,9 +271,9 @@ pub(super) fn down(parsed: &Parsed, words: &[String]) -> Result<u8> {
 fn down_unmounted(folder: &Folder, parsed: &Parsed) -> Result<()> {
     let name = folder.name();
     let data = match parsed.has("keep-data") {
-        true => "its data are kept".to_owned(),
+        true => "its data is kept".to_owned(),
         false => format!(
-            "its data are removed, {} freed",
+            "its data is removed, {} freed",
             human_size(folder.discard_unmounted()?)
         ),
     };

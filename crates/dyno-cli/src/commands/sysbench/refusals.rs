@@ -11,7 +11,7 @@ use super::CommandLineError;
 enum Bad {
     /// A number below this one.
     Below(f64),
-    /// The same, for a number that sysbench prints with six decimals.
+    /// A number below this one, which sysbench prints with six decimals.
     Fraction(f64),
     /// A size below this one; an unreadable size counts as 0.
     Size(u64),

@@ -181,7 +181,7 @@ fn had(
                 (false, Ok(AgentLocation::Local)) => bail!("{} does not exist", path.display()),
                 (false, _) => bail!(
                     "it joined the bus itself: copy ~/.local/state/dyno/agents/{name} from its \
-                     host, and name the copy"
+                     host, and add the copy to the command"
                 ),
             }
         }

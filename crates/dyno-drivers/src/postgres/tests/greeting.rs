@@ -311,7 +311,7 @@ fn greet(talk: &mut Talk) -> Vec<u8> {
 }
 
 #[test]
-fn allow_tries_tls_when_the_server_refuses_it_in_the_clear() {
+fn allow_tries_tls_if_the_server_refuses_plaintext() {
     let mut talk = Talk::new(&options(TlsMode::Allow));
     talk.hear(&error("FATAL", "28000", "no entry, no encryption"));
     assert_eq!(talk.error().kind, ErrorKind::Refused);
@@ -326,7 +326,7 @@ fn allow_tries_tls_when_the_server_refuses_it_in_the_clear() {
 }
 
 #[test]
-fn prefer_goes_without_tls_when_the_server_refuses_it_or_tls_fails() {
+fn prefer_falls_back_to_no_tls_if_the_server_refuses_it_or_it_fails() {
     let refused = |talk: &mut Talk| {
         talk.protocol
             .tls_established("TLSv1.3", None, &mut talk.sent);

@@ -205,7 +205,7 @@ fn a_pipeline_that_is_ended_twice_has_its_results_once() {
 }
 
 #[test]
-fn names_of_columns_are_kept_where_they_are_wanted() {
+fn column_names_are_kept_on_request() {
     let mut talk = Talk::ready();
     let one = [description(1), row(&[Some("1")]), complete("SELECT 1")].concat();
     let answer = [complete("UPDATE 1"), one.clone(), ready(b'I')].concat();

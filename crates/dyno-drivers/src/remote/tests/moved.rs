@@ -124,7 +124,7 @@ fn lose(world: &World, remote: &Remote, server: usize) {
 }
 
 #[test]
-fn a_lost_connection_is_made_again_to_where_the_host_has_moved() {
+fn a_lost_connection_is_reopened_at_the_hosts_new_address() {
     for scheme in ["mysql", "postgres"] {
         let world = World::new();
         let remote = world.connect(scheme, Duration::ZERO, MINUTE);

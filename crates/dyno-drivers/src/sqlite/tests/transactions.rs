@@ -13,7 +13,7 @@ impl Bench {
 }
 
 #[test]
-fn a_transaction_is_made_to_last_or_taken_back() {
+fn a_transaction_is_committed_or_rolled_back() {
     let mut bench = open();
     bench.query("CREATE TABLE t(a)");
     for (read_only, end, rows) in [

@@ -72,7 +72,7 @@ fn samples_of_others_and_of_other_times_are_left_out() {
 }
 
 #[test]
-fn it_does_not_matter_how_the_text_is_cut() {
+fn stacks_do_not_depend_on_how_the_text_is_split() {
     for size in [1, 7, 64] {
         let mut folder = Folder::new(all());
         let pieces = RECORDED.as_bytes().chunks(size);

@@ -183,7 +183,7 @@ fn of_histogram(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     cumulative(&steps.collect::<Vec<_>>())
 }
 
-/// The same from a log's buckets.
+/// The cumulative steps from a log's buckets.
 fn of_buckets(latency: &LatencySummary) -> Vec<(f64, f64)> {
     let mut seen = 0;
     let steps = latency.buckets.iter().map(|bucket| {

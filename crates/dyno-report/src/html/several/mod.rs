@@ -253,7 +253,7 @@ fn range(sides: &[Side<'_, '_>]) -> Option<String> {
     };
     let (low, high) = (words(low), words(high));
     Some(match shown(sides) {
-        Some((0, 0)) => format!("No difference in {what} is shown: from {low} to {high}"),
+        Some((0, 0)) => format!("No significant difference in {what}: from {low} to {high}"),
         _ if is_open => format!("The {what} goes from {low} to {high}"),
         _ => format!("Throughput from {low} to {high}"),
     })
@@ -294,7 +294,7 @@ fn against(sides: &[Side<'_, '_>]) -> Option<String> {
     let counted = [
         (higher, "higher"),
         (lower, "lower"),
-        (left, "not shown to differ"),
+        (left, "not significantly different"),
     ];
     let parts = counted.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts

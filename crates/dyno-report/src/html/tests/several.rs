@@ -275,7 +275,7 @@ fn figures_of(page: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn runs_that_are_no_repetitions_have_no_common_figures() {
+fn runs_that_are_not_repetitions_have_no_common_figures() {
     let with = |id: i64, sessions: u32| {
         let mut run = run_of(id, 1.0, &[]);
         run.head.drive.as_mut().unwrap().sessions = sessions;

@@ -203,7 +203,7 @@ fn looks_for_the_lowest_key_are_listed_with_their_sums() {
         operation("min_key_first", 8, 2000.0),
         operation("min_key", 40, 10.0),
     ]);
-    let table = titled(&[only("one", looked)], "Looks for the lowest key");
+    let table = titled(&[only("one", looked)], "Searches for the lowest key");
     assert_eq!(table.rows[0].0, "one qr100.L1");
     let figures: Vec<Option<f64>> = table.rows[0].1.iter().map(|cell| cell.value).collect();
     assert_eq!(table.rows[0].1[4].text, "40");
@@ -261,7 +261,7 @@ fn a_requested_rate_is_shown() {
     let mut closed = query();
     closed.summary.as_mut().unwrap().drive = Some(Drive::default());
     let all = [only("open", asked), only("closed", closed)];
-    let table = titled(&all, "The rate that was asked for");
+    let table = titled(&all, "Requested rate");
     assert_eq!(texts(&table.rows[0]), ["50.00"]);
     assert_eq!(texts(&table.rows[1]), ["–"]);
     let none = tables(&all[1..]);

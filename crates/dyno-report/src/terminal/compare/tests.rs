@@ -53,7 +53,7 @@ fn narrow_and_wide() {
 }
 
 #[test]
-fn costs_with_the_work_of_other_clients_say_so() {
+fn costs_that_include_other_clients_are_marked() {
     let mut comparison = compared(&["sync_binlog"], 0);
     let before = shown(&comparison, false, 200);
     assert!(!before.contains("other clients"), "{before}");

@@ -12,7 +12,7 @@ fn driven(sessions: u32, workers: u32, seed: u64) -> RunRecord {
 }
 
 #[test]
-fn workers_that_follow_from_the_sessions_are_no_further_difference() {
+fn workers_derived_from_sessions_are_not_a_separate_difference() {
     let options = CompareOptions {
         intended: vec!["sessions".to_owned()],
         ..CompareOptions::default()

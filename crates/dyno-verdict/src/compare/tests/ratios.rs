@@ -44,7 +44,7 @@ fn ratios_are_positive_and_agree_with_their_p_values() {
 }
 
 #[test]
-fn seconds_without_attempts_have_no_errors_and_no_share_of_them() {
+fn seconds_without_attempts_have_no_errors_and_no_error_share() {
     let failing = |seed: u64| {
         let mut run = run(1000.0, seed);
         for interval in &mut run.intervals {

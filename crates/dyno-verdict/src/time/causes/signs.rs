@@ -30,7 +30,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Count,
         Cause::LockWaits,
-        "statements waited for locks of rows",
+        "statements waited for row locks",
     ),
     (
         names::DB_STATUS_HANDLER_READ_RND_NEXT,
@@ -38,7 +38,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::TableScans,
-        "rows of whole tables were scanned",
+        "rows were read by full table scans",
     ),
     (
         names::DB_TABLES_SEQ_TUPLES,
@@ -46,7 +46,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::TableScans,
-        "rows of whole tables were scanned",
+        "rows were read by full table scans",
     ),
     (
         names::DB_STATUS_COM_ALTER_TABLE,
@@ -70,7 +70,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Percent,
         Cause::Steal,
-        "the hypervisor took the CPUs",
+        "the hypervisor took CPU time",
     ),
     (
         names::HOST_CGROUP_CPU_THROTTLED,
@@ -78,7 +78,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Percent,
         Cause::Throttled,
-        "the cgroup's quota of CPU time was used up",
+        "the cgroup's CPU quota was used up",
     ),
     // A permanently exhausted quota stops the work several times a second.
     (
@@ -87,7 +87,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         0.5,
         Unit::Percent,
         Cause::Throttled,
-        "the cgroup's quota of CPU time was used up",
+        "the cgroup's CPU quota was used up",
     ),
     (
         names::SERVER_CGROUP_CPU_THROTTLED,
@@ -95,7 +95,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Percent,
         Cause::Throttled,
-        "the quota of CPU time of the server's cgroup was used up",
+        "the CPU quota of the server's cgroup was used up",
     ),
     (
         names::SERVER_CGROUP_CPU_THROTTLED,
@@ -103,7 +103,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         0.5,
         Unit::Percent,
         Cause::Throttled,
-        "the quota of CPU time of the server's cgroup was used up",
+        "the CPU quota of the server's cgroup was used up",
     ),
     (
         names::HOST_OTHERS_CPU,
@@ -111,7 +111,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Cores,
         Cause::OtherProcesses,
-        "other processes took CPUs",
+        "other processes used CPUs",
     ),
     (
         names::HOST_PRESSURE_MEMORY_FULL,
@@ -127,7 +127,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::BytesPerSecond,
         Cause::Swap,
-        "pages came from swap",
+        "pages were read from swap",
     ),
     (
         names::HOST_TCP_RETRANSMITS,
@@ -135,7 +135,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::Retransmits,
-        "segments were sent again",
+        "TCP segments were retransmitted",
     ),
     (
         names::DB_STATUS_INNODB_BUFFER_POOL_WAIT_FREE,
@@ -143,7 +143,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::BufferPoolFull,
-        "pages had to be freed first",
+        "reads had to wait for free pages",
     ),
     (
         names::DB_STATUS_INNODB_LOG_WAITS,
@@ -151,7 +151,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::LogBufferFull,
-        "the log's buffer was full",
+        "the log buffer was full",
     ),
     (
         names::DB_STATUS_INNODB_ROW_LOCK_WAITS,
@@ -159,7 +159,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::LockWaits,
-        "statements waited for rows' locks",
+        "statements waited for row locks",
     ),
     (
         names::DB_LOCKS_WAITING,
@@ -248,7 +248,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::FullPageImages,
-        "whole pages went into the log",
+        "full pages were written to the log",
     ),
     (
         names::DB_WAL_BUFFERS_FULL,
@@ -256,7 +256,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         3.0,
         Unit::PerSecond,
         Cause::LogBufferFull,
-        "the log's buffers were full",
+        "the log buffers were full",
     ),
     (
         names::DB_DATABASE_BLKS_READ,
@@ -280,7 +280,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         2.0,
         Unit::Count,
         Cause::Vacuum,
-        "more rows were dead",
+        "there were more dead rows",
     ),
     (
         names::DATA_TOTAL,

@@ -16,7 +16,7 @@ pub(super) fn captured(experiment: &Experiment, done: &[&Done]) -> LabTable {
         );
     }
     let factors = factors_but(done, &[]);
-    let mut made = sheet(
+    let mut sheet_table = sheet(
         "Captured during the load",
         "Means over the trials of a cell: what was written, in MB (1,000,000 bytes) per second of \
          the run with its warm-up; statements counted in it, as a share of those that the server \
@@ -38,7 +38,7 @@ pub(super) fn captured(experiment: &Experiment, done: &[&Done]) -> LabTable {
             let executed = own.executed.filter(|count| *count > 0)?;
             Some(100.0 * own.statements? as f64 / executed as f64)
         })));
-        made.rows.push(row);
+        sheet_table.rows.push(row);
     }
-    LabTable::Sheet(made)
+    LabTable::Sheet(sheet_table)
 }

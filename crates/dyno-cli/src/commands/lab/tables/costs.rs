@@ -49,7 +49,7 @@ pub(super) fn costs(experiment: &Experiment, done: &[&Done]) -> LabTable {
     if has_reserved {
         columns.push(reserved);
     }
-    let mut made = sheet(
+    let mut sheet_table = sheet(
         &format!("Cost of a month, {}", prices.currency),
         &about(&prices),
         &factors,
@@ -67,9 +67,9 @@ pub(super) fn costs(experiment: &Experiment, done: &[&Done]) -> LabTable {
         if has_reserved {
             row.push(money(each(ahead)));
         }
-        made.rows.push(row);
+        sheet_table.rows.push(row);
     }
-    LabTable::Sheet(made)
+    LabTable::Sheet(sheet_table)
 }
 
 fn about(prices: &Prices) -> String {

@@ -25,7 +25,7 @@ pub(in crate::commands::lab) fn effects(
     if alone.is_empty() {
         return None;
     }
-    let mut made = sheet(
+    let mut table = sheet(
         &format!("Effects on the {}", subject_words(figure)),
         "Each level against its factor's base, across all levels of the other factors; of two \
          factors, their joint effect divided by their single effects. An effect is shown if its \
@@ -33,7 +33,7 @@ pub(in crate::commands::lab) fn effects(
         &[],
         &["level", "to", "ratio (95 %)", "shown"],
     );
-    made.columns[0].1 = false;
+    table.columns[0].1 = false;
     let row = |effect: &Effect| {
         let mut row = vec![
             effect.what.clone(),
@@ -50,9 +50,10 @@ pub(in crate::commands::lab) fn effects(
         row.extend(margin.map(words));
         row
     };
-    made.columns[1].1 = false;
-    made.columns
+    table.columns[1].1 = false;
+    table
+        .columns
         .extend(margin.map(|_| ("answer".to_owned(), false)));
-    made.rows = alone.iter().chain(&together).map(row).collect();
-    Some(made)
+    table.rows = alone.iter().chain(&together).map(row).collect();
+    Some(table)
 }

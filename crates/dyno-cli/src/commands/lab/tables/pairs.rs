@@ -14,7 +14,7 @@ pub(super) fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> 
         return LabTable::Missing(format!("there is no factor '{pair}'"));
     };
     let factors = factors_but(done, &[pair]);
-    let mut made = sheet(
+    let mut sheet_table = sheet(
         &format!("Ratios within pairs of {pair}"),
         "Each ratio compares neighbours in time; its interval covers the variation between blocks.",
         &factors,
@@ -40,7 +40,7 @@ pub(super) fn paired(experiment: &Experiment, table: &Table, done: &[&Done]) -> 
         let difference = mean(&side(false), "p99").zip(mean(&side(true), "p99"));
         row.push(own.map_or_else(|| "–".to_owned(), |effect| effect.ratio.words()));
         row.push(shown(difference.map(|(new, base)| new - base)));
-        made.rows.push(row);
+        sheet_table.rows.push(row);
     }
-    LabTable::Sheet(made)
+    LabTable::Sheet(sheet_table)
 }

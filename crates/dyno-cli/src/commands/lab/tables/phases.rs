@@ -18,14 +18,14 @@ pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> L
         return LabTable::Missing("a table of phases: no trial has phases".to_owned());
     }
     let factors = factors_but(done, &[]);
-    let mut made = sheet(
+    let mut sheet_table = sheet(
         &format!("Phases: {figure}"),
         "Means over the trials of a cell; the ratio is to the base levels of all factors, phase by \
          phase. dyno phases RUN shows one trial in full.",
         &factors,
         &["phase", &head(figure), "ratio"],
     );
-    made.columns[factors.len()].1 = false;
+    sheet_table.columns[factors.len()].1 = false;
     let of = |trials: &[&Done], step: &str| -> Option<f64> {
         let own = |done: &&&Done| done.measured.is_usable();
         let values: Vec<f64> = trials
@@ -55,10 +55,10 @@ pub(super) fn phases(experiment: &Experiment, done: &[&Done], figure: &str) -> L
             let mut row = levels.clone();
             row.push((*step).clone());
             row.extend([own, ratio].map(shown));
-            made.rows.push(row);
+            sheet_table.rows.push(row);
             marks.push(includes(&trials, step));
         }
     }
-    mark(&mut made, &marks);
-    LabTable::Sheet(made)
+    mark(&mut sheet_table, &marks);
+    LabTable::Sheet(sheet_table)
 }

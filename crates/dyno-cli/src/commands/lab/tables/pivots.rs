@@ -53,15 +53,15 @@ pub(in crate::commands::lab) fn as_sheet(table: &Pivot) -> Sheet {
     } else {
         format!(", {}", table.unit)
     };
-    let mut made = Sheet {
+    let mut sheet_table = Sheet {
         title: format!("{}{unit}; ratios to {}", table.figure, table.base),
         about: table.pooled.clone().unwrap_or_default(),
         columns,
         rows: rows.collect(),
     };
     let marks: Vec<Option<Cause>> = table.cells.iter().map(|cell| cell.includes).collect();
-    mark(&mut made, &marks);
-    made
+    mark(&mut sheet_table, &marks);
+    sheet_table
 }
 
 /// The heading of a column of a figure: latencies have short names, and are in milliseconds.
@@ -136,9 +136,12 @@ mod tests {
             runs: Vec::new(),
             pooled: None,
         };
-        let made = as_sheet(&table);
-        assert_eq!(made.columns.last().unwrap().0, "includes");
-        let last = made.rows.iter().map(|row| row.last().unwrap().as_str());
+        let sheet_table = as_sheet(&table);
+        assert_eq!(sheet_table.columns.last().unwrap().0, "includes");
+        let last = sheet_table
+            .rows
+            .iter()
+            .map(|row| row.last().unwrap().as_str());
         assert_eq!(last.collect::<Vec<_>>(), ["", "other clients"]);
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn scaling(
         .into_iter()
         .filter(|name| columns.is_empty() || columns.contains(name))
         .collect();
-    let mut made = sheet(
+    let mut sheet_table = sheet(
         &format!("Scaling over {over}"),
         "Speed-up over the first level; efficiency is the speed-up divided by the ratio of the \
          levels, if they are numbers or numbers of CPUs.",
@@ -39,7 +39,7 @@ pub(super) fn scaling(
     );
     let (mut laws, mut marks) = (Vec::new(), Vec::new());
     for (row, trials) in by_cell(experiment, done, &factors) {
-        let points = rows(factor, &row, &trials, figure, &mut made.rows);
+        let points = rows(factor, &row, &trials, figure, &mut sheet_table.rows);
         marks.extend(includes(factor, &trials, figure));
         let name: Vec<String> = factors
             .iter()
@@ -49,11 +49,11 @@ pub(super) fn scaling(
         let found = law(factor, &points);
         laws.extend(found.map(|law| sentence(&law, &name.join(", "), over)));
     }
-    mark(&mut made, &marks);
+    mark(&mut sheet_table, &marks);
     for law in laws {
-        made.about += &format!(" {law}");
+        sheet_table.about += &format!(" {law}");
     }
-    LabTable::Sheet(made)
+    LabTable::Sheet(sheet_table)
 }
 
 /// Adds the rows of one cell; returns its levels, as numbers, with the figure.
@@ -125,8 +125,8 @@ fn sentence(law: &Law, cell: &str, over: &str) -> String {
         None => "no highest point".to_owned(),
     };
     format!(
-        "Universal Scalability Law{of}: contention {:.3}, coherence {:.5}, {peak}; it misses a \
-         point by {:.0} % at most.",
+        "Universal Scalability Law{of}: contention {:.3}, coherence {:.5}, {peak}; it deviates \
+         from each point by at most {:.0} %.",
         fit.contention,
         fit.coherence,
         fit.misses_by * 100.0

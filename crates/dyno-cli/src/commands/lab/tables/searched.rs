@@ -15,7 +15,7 @@ pub(super) fn searched(experiment: &Experiment, promise: &str, done: &[Done]) ->
         "sessions" => "sessions",
         _ => "rate",
     };
-    let mut made = sheet(
+    let mut table = sheet(
         &format!("The {promise}"),
         "Means over the trials of a cell, each a separate search; dyno lab status --json has the \
          result of each and the load that broke the promise. p99 and whether the promise was kept \
@@ -31,7 +31,7 @@ pub(super) fn searched(experiment: &Experiment, promise: &str, done: &[Done]) ->
             .filter(|done| done.kept(promise) == Some(true))
             .count();
         row.push(format!("{kept} of {}", trials.len()));
-        made.rows.push(row);
+        table.rows.push(row);
     }
-    made
+    table
 }

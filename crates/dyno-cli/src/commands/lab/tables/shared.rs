@@ -11,13 +11,13 @@ pub(super) fn included(trials: &[&Done], figures: &[&str]) -> Option<Cause> {
     usable.find_map(|done| figures.iter().find_map(|figure| done.includes(figure)))
 }
 
-/// Adds a column with whose work the figures of each row include, if those of any row do.
-pub(super) fn mark(made: &mut Sheet, rows: &[Option<Cause>]) {
+/// If figures include the work of others, adds a column that names this work for each row.
+pub(super) fn mark(table: &mut Sheet, rows: &[Option<Cause>]) {
     if rows.iter().all(Option::is_none) {
         return;
     }
-    made.columns.push(("includes".to_owned(), false));
-    for (row, cause) in made.rows.iter_mut().zip(rows) {
+    table.columns.push(("includes".to_owned(), false));
+    for (row, cause) in table.rows.iter_mut().zip(rows) {
         row.push(cause.map_or_else(String::new, |cause| others(cause).to_owned()));
     }
 }
@@ -69,14 +69,14 @@ mod tests {
 
     #[test]
     fn only_tables_with_such_figures_have_the_column() {
-        let mut made = Sheet {
+        let mut table = Sheet {
             columns: vec![("rate".to_owned(), true)],
             rows: vec![vec!["1".to_owned()], vec!["2".to_owned()]],
             ..Sheet::default()
         };
-        mark(&mut made, &[None, None]);
-        assert_eq!(made.csv().unwrap(), "rate\n1\n2\n");
-        mark(&mut made, &[None, Some(Cause::OtherClients)]);
-        assert_eq!(made.csv().unwrap(), "rate,includes\n1,\n2,other clients\n");
+        mark(&mut table, &[None, None]);
+        assert_eq!(table.csv().unwrap(), "rate\n1\n2\n");
+        mark(&mut table, &[None, Some(Cause::OtherClients)]);
+        assert_eq!(table.csv().unwrap(), "rate,includes\n1,\n2,other clients\n");
     }
 }
