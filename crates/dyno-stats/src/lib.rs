@@ -14,7 +14,6 @@
 
 pub mod autocorrelation;
 mod beginning;
-pub mod bootstrap;
 mod change_points;
 mod contrast;
 pub mod dips;

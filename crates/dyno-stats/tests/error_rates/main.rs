@@ -2,7 +2,6 @@
 //! autoregressions. False alarms at 5 % under the null hypothesis are between 3 and 7 %, and 95 %
 //! intervals cover the truth in 93 to 97 % of the trials.
 
-mod bootstrap;
 mod change_points;
 mod duets;
 mod equivalence;

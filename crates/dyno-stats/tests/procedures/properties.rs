@@ -8,7 +8,7 @@ use dyno_stats::modes::{Bucket, Modes, modes, regrid};
 use dyno_stats::multiple::{benjamini_hochberg, holm};
 use dyno_stats::steady::{slope, warm_up_end};
 use dyno_stats::{
-    Bounds, ChangePoints, Exchange, LevelChanges, bootstrap, change_points, describe, intervals,
+    Bounds, ChangePoints, Exchange, LevelChanges, change_points, describe, intervals,
     level_changes, mean, median, quantiles, stalls, tests,
 };
 use proptest::collection::vec;
@@ -191,15 +191,6 @@ proptest! {
         prop_assert!(found.iter().all(|change| change.p <= significance));
         prop_assert!(found.iter().all(|change| change.bounds.contains(change.ratio)));
         prop_assert_eq!(found, level_changes(&a, &options));
-    }
-
-    #[test]
-    fn resampling_gives_intervals(a in sample(), b in sample(), block in 0usize..20) {
-        let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        prop_assert!(ordered(bootstrap::bca(&a, average, 0.9, 40, 1)));
-        prop_assert!(ordered(bootstrap::ratio_of_medians(&a, &b, 0.9, 40, 1)));
-        prop_assert!(ordered(bootstrap::moving_block(&a, average, Some(block), 0.9, 40, 1)));
-        prop_assert!(ordered(bootstrap::moving_block(&a, average, None, 0.9, 40, 1)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Checks each procedure against values of SciPy 1.17 and statsmodels, or of its definition.
 
+use dyno_stats::Bounds;
 use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, period};
 use dyno_stats::intervals::{mean_interval, ratio_interval};
 use dyno_stats::laws::{Level, amdahl, fairness, universal_scalability};
@@ -10,7 +11,6 @@ use dyno_stats::steady::{slope, warm_up_end};
 use dyno_stats::tests::{
     chi_square, exponential_gaps, kolmogorov_smirnov, mann_whitney, poisson_dispersion, welch,
 };
-use dyno_stats::{Bounds, bootstrap, mean};
 
 const A: [f64; 7] = [14.2, 15.1, 13.8, 16.0, 14.9, 15.5, 13.1];
 const B: [f64; 9] = [16.4, 15.9, 17.2, 16.8, 18.1, 15.2, 16.6, 17.5, 19.0];
@@ -262,17 +262,6 @@ fn scaling_laws_are_found_again() {
         assert!((law.contention - contention).abs() < 1e-9, "{law:?}");
         assert!((law.coherency - coherency).abs() < 1e-9, "{law:?}");
     }
-}
-
-/// `scipy.stats.bootstrap((B,), mean, method='BCa', n_resamples=400000)` at the confidence 1 - 2
-/// norm.sf(sqrt(9/8) t.ppf(0.975, 8)) = 0.98555, to which 95 % of nine values is widened.
-#[test]
-fn bootstrap_of_a_mean() {
-    let average = |values: &[f64]| mean(values).unwrap();
-    let bounds = bootstrap::bca(&B, average, 0.95, 100_000, 1).unwrap();
-    assert!((bounds.low - 16.1556).abs() < 0.025, "{bounds:?}");
-    assert!((bounds.high - 17.9111).abs() < 0.025, "{bounds:?}");
-    assert_eq!(Some(bounds), bootstrap::bca(&B, average, 0.95, 100_000, 1));
 }
 
 #[test]
