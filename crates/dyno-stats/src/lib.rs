@@ -19,9 +19,9 @@ mod contrast;
 pub mod dips;
 mod distributions;
 mod equivalence;
+mod fairness;
 mod gls;
 pub mod intervals;
-pub mod laws;
 mod logarithm;
 mod long_run;
 pub mod modes;
@@ -44,6 +44,7 @@ pub use change_points::{
 };
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use equivalence::{Equivalence, Margin, Tested, inner_confidence};
+pub use fairness::jain;
 pub use intervals::Bounds;
 pub use paired::{PAIRS_MIN, PairedRatio};
 pub use quantiles::{Description, describe, mean, median};

@@ -1,9 +1,7 @@
 //! Checks each procedure against values of SciPy 1.17 and statsmodels, or of its definition.
 
-use dyno_stats::Bounds;
 use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, period};
 use dyno_stats::intervals::{mean_interval, ratio_interval};
-use dyno_stats::laws::{Level, amdahl, fairness, universal_scalability};
 use dyno_stats::multiple::{benjamini_hochberg, holm};
 use dyno_stats::quantiles::{quantile, quantile_interval, quantile_interval_of_counts};
 use dyno_stats::stalls::{Run, STALL_SHARE, jitter, stalls};
@@ -11,6 +9,7 @@ use dyno_stats::steady::{slope, warm_up_end};
 use dyno_stats::tests::{
     chi_square, exponential_gaps, kolmogorov_smirnov, mann_whitney, poisson_dispersion, welch,
 };
+use dyno_stats::{Bounds, jain};
 
 const A: [f64; 7] = [14.2, 15.1, 13.8, 16.0, 14.9, 15.5, 13.1];
 const B: [f64; 9] = [16.4, 15.9, 17.2, 16.8, 18.1, 15.2, 16.6, 17.5, 19.0];
@@ -216,54 +215,6 @@ fn series() {
     near(slope(&both()).unwrap().per_step, 0.246_323_529_411_764_75);
 }
 
-/// `scipy.optimize.curve_fit` of the law.
-#[test]
-fn scaling_laws() {
-    let throughput = [955.0, 1878.0, 3548.0, 6531.0, 9897.0, 12_010.0, 11_050.0];
-    let levels: Vec<Level> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
-        .into_iter()
-        .zip(throughput)
-        .map(|(n, throughput)| Level { n, throughput })
-        .collect();
-    let tight = |found: f64, expected: f64| {
-        assert!(
-            (found / expected - 1.0).abs() < 1e-6,
-            "{found} is not {expected}"
-        );
-    };
-    let law = universal_scalability(&levels).unwrap();
-    tight(law.rate, 1_005.882_796_242_553_7);
-    tight(law.contention, 0.030_550_083_533_485_713);
-    tight(law.coherency, 0.000_723_547_433_930_510_4);
-    tight(law.r_squared, 0.999_677_569_015_050_1);
-    tight(
-        law.peak().unwrap(),
-        ((1.0 - law.contention) / law.coherency).sqrt(),
-    );
-    let law = amdahl(&levels[..6]).unwrap();
-    tight(law.rate, 1_158.166_217_859_465_4);
-    tight(law.contention, 0.064_902_902_529_298_73);
-    assert_eq!(law.peak(), None);
-}
-
-/// Fitting levels that follow a law exactly returns that law, including corner cases.
-#[test]
-fn scaling_laws_are_found_again() {
-    for (contention, coherency) in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.001), (0.05, 0.002)] {
-        let levels: Vec<Level> = (0..7)
-            .map(|power| f64::from(1 << power))
-            .map(|n| Level {
-                n,
-                throughput: 500.0 * n / (1.0 + contention * (n - 1.0) + coherency * n * (n - 1.0)),
-            })
-            .collect();
-        let law = universal_scalability(&levels).unwrap();
-        assert!((law.rate - 500.0).abs() < 1e-6, "{law:?}");
-        assert!((law.contention - contention).abs() < 1e-9, "{law:?}");
-        assert!((law.coherency - coherency).abs() < 1e-9, "{law:?}");
-    }
-}
-
 #[test]
 fn autocorrelation_time_of_a_long_wave_and_of_an_alternation() {
     let wave: Vec<f64> = (0..400).map(|i| (f64::from(i) / 30.0).sin()).collect();
@@ -328,10 +279,6 @@ fn warm_up_ends_where_the_ramp_does() {
 /// Jain, Chiu and Hawe: if k of n have it all, the index is k / n.
 #[test]
 fn fairness_index() {
-    near(
-        fairness(&[5.0, 5.0, 0.0, 0.0, 0.0]).unwrap().jain.unwrap(),
-        0.4,
-    );
-    assert_eq!(fairness(&[5.0, 0.0]).unwrap().percent, None);
-    assert_eq!(fairness(&[0.0, 0.0]).unwrap().jain, None);
+    near(jain(&[5.0, 5.0, 0.0, 0.0, 0.0]).unwrap(), 0.4);
+    assert_eq!(jain(&[0.0, 0.0]), None);
 }
