@@ -124,7 +124,7 @@ const DIFFERENT: f64 = 0.05;
 /// instead of in 5 %, and in 2.4 % if runs have outliers. The combination reports it in 4.9 and 3.8
 /// %, in 5.5 % if one side's deviation is twice the other's, and in 7.1 % if it is three times the
 /// other's.
-pub(crate) fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
+fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
     let (small, large) = (a.variance.min(b.variance), a.variance.max(b.variance));
     let chance = 2.0 * fisher_upper(large / small, a.degrees, b.degrees);
     if a.degrees == b.degrees && small > 0.0 && chance >= DIFFERENT {

@@ -17,6 +17,7 @@ mod beginning;
 mod change_points;
 mod contrast;
 pub mod dips;
+mod dispersion;
 mod distributions;
 mod equivalence;
 mod fairness;
@@ -35,7 +36,6 @@ pub mod stalls;
 pub mod steady;
 mod step;
 pub mod stopping;
-pub mod tests;
 mod trend;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning, beginnings};
@@ -43,6 +43,7 @@ pub use change_points::{
     ChangePoint, ChangePoints, Exchange, LevelChange, LevelChanges, change_points, level_changes,
 };
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
+pub use dispersion::{Dispersion, poisson_dispersion};
 pub use equivalence::{Equivalence, Margin, Tested, inner_confidence};
 pub use fairness::jain;
 pub use intervals::Bounds;
@@ -50,7 +51,6 @@ pub use paired::{PAIRS_MIN, PairedRatio};
 pub use quantiles::{Description, describe, mean, median};
 pub use scalability::{SCALABILITY_MIN, Scalability, scalability};
 pub use step::{STEP_MIN, Step, step};
-pub use tests::Test;
 pub use trend::{Shape, TREND_MIN, Trend, Trends, trends};
 
 fn all_finite(values: &[f64]) -> bool {

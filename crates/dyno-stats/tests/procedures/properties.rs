@@ -8,7 +8,7 @@ use dyno_stats::multiple::{benjamini_hochberg, holm};
 use dyno_stats::steady::{slope, warm_up_end};
 use dyno_stats::{
     Bounds, ChangePoints, Exchange, LevelChanges, change_points, describe, intervals, jain,
-    level_changes, mean, median, quantiles, stalls, tests,
+    level_changes, mean, median, poisson_dispersion, quantiles, stalls,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -43,10 +43,6 @@ fn ordered(bounds: Option<Bounds>) -> bool {
     bounds.is_none_or(|bounds| bounds.low <= bounds.high)
 }
 
-fn proper(test: Option<dyno_stats::Test>) -> bool {
-    test.is_none_or(|test| (0.0..=1.0).contains(&test.p))
-}
-
 /// Whether the sums of squares stay below overflow.
 fn tame(values: &[f64]) -> bool {
     values.iter().all(|value| value.abs() < 1e100)
@@ -73,25 +69,9 @@ proptest! {
     }
 
     #[test]
-    fn p_values_are_probabilities(a in sample(), b in sample(), rate in share()) {
-        if tame(&a) && tame(&b) {
-            prop_assert!(proper(tests::welch(&a, &b)));
-            prop_assert!(proper(tests::welch_correlated(&a, &b)));
-        } else {
-            let _ = (tests::welch(&a, &b), tests::welch_correlated(&a, &b));
-        }
-        prop_assert!(proper(tests::mann_whitney(&a, &b)));
-        prop_assert!(proper(tests::mann_whitney_correlated(&a, &b)));
-        prop_assert!(proper(tests::exponential_gaps(&a, None)));
-        prop_assert!(proper(tests::exponential_gaps(&a, Some(rate))));
-        prop_assert!(proper(tests::kolmogorov_smirnov(&a, |x| 0.5 + x.atan() / 4.0)));
-        let _ = tests::kolmogorov_smirnov(&a, |x| x);
-    }
-
-    #[test]
-    fn counts_are_tested(counts in vec(0u64..100, 0..20), expected in vec(odd(), 0..20)) {
-        prop_assert!(proper(tests::poisson_dispersion(&counts)));
-        let _ = tests::chi_square(&counts, &expected, 1);
+    fn counts_are_tested(counts in vec(0u64..100, 0..20)) {
+        let test = poisson_dispersion(&counts);
+        prop_assert!(test.is_none_or(|test| (0.0..=1.0).contains(&test.p)));
     }
 
     #[test]
