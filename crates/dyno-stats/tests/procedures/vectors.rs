@@ -3,10 +3,10 @@
 use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, period};
 use dyno_stats::intervals::{mean_interval, ratio_interval};
 use dyno_stats::multiple::{benjamini_hochberg, holm};
-use dyno_stats::quantiles::{quantile, quantile_interval, quantile_interval_of_counts};
+use dyno_stats::quantiles::quantile;
 use dyno_stats::stalls::{Run, STALL_SHARE, jitter, stalls};
 use dyno_stats::steady::{slope, warm_up_end};
-use dyno_stats::{Bounds, jain, poisson_dispersion};
+use dyno_stats::{jain, poisson_dispersion};
 
 const A: [f64; 7] = [14.2, 15.1, 13.8, 16.0, 14.9, 15.5, 13.1];
 const B: [f64; 9] = [16.4, 15.9, 17.2, 16.8, 18.1, 15.2, 16.6, 17.5, 19.0];
@@ -70,35 +70,6 @@ fn quantiles() {
     }
     near(dyno_stats::median(&both()).unwrap(), 15.95);
     near(dyno_stats::median(&A).unwrap(), 14.9);
-}
-
-/// Ranks by `scipy.stats.binom`: the largest l with cdf(l - 1) and the smallest u with sf(u - 1)
-/// at most half of 1 - confidence.
-#[test]
-fn quantile_intervals() {
-    for (n, p, confidence, expected) in [
-        (6, 0.5, 0.95, Some((1, 6))),
-        (5, 0.5, 0.95, None),
-        (20, 0.5, 0.95, Some((6, 15))),
-        (100, 0.9, 0.95, Some((84, 96))),
-        (1000, 0.99, 0.95, Some((983, 997))),
-        (500, 0.99, 0.95, Some((490, 500))),
-        (300, 0.99, 0.95, None),
-        (1_807_966, 0.999, 0.95, Some((1_806_074, 1_806_242))),
-        (1_000_000, 0.5, 0.99, Some((498_712, 501_289))),
-    ] {
-        let expected = expected.map(|(low, high)| Bounds {
-            low: f64::from(low),
-            high: f64::from(high),
-        });
-        let ranks: Vec<f64> = (1..=n).map(f64::from).collect();
-        assert_eq!(quantile_interval(&ranks, p, confidence), expected);
-        let counts: Vec<(f64, u64)> = ranks.iter().map(|&rank| (rank, 1)).collect();
-        assert_eq!(
-            quantile_interval_of_counts(&counts, p, confidence),
-            expected
-        );
-    }
 }
 
 /// `chi2.sf` of the index of dispersion.
