@@ -31,7 +31,3 @@ fn alarms(share: f64) {
         100.0 * share
     );
 }
-
-/// The coefficients and lengths of the long test series. 600 values with a coefficient of 0.8 are
-/// worth 67 independent ones.
-const SERIES: [(f64, usize); 3] = [(0.0, 400), (0.5, 500), (0.8, 600)];

@@ -1,4 +1,4 @@
-use dyno_stats::multiple::{benjamini_hochberg, holm};
+use dyno_stats::multiple::holm;
 use dyno_stats::poisson_dispersion;
 
 use crate::alarms;
@@ -20,7 +20,4 @@ fn any_alarm_among_many_comparisons() {
         |source: &mut Source| -> Vec<f64> { (0..10).map(|_| source.uniform()).collect() };
     let any = |adjusted: Vec<f64>| adjusted.iter().any(|&p| p <= 0.05);
     alarms(share(32, |source| any(holm(&comparisons(source)))));
-    alarms(share(33, |source| {
-        any(benjamini_hochberg(&comparisons(source)))
-    }));
 }

@@ -1,11 +1,9 @@
 //! Properties that hold for every input: no panics, and results in their valid ranges.
 
-use dyno_stats::autocorrelation::{
-    autocorrelation, autocorrelation_time, effective_sample_size, period,
-};
+use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, effective_sample_size};
 use dyno_stats::modes::{Bucket, Modes, modes, regrid};
-use dyno_stats::multiple::{benjamini_hochberg, holm};
-use dyno_stats::steady::{slope, warm_up_end};
+use dyno_stats::multiple::holm;
+use dyno_stats::steady::warm_up_end;
 use dyno_stats::{
     Bounds, ChangePoints, Exchange, LevelChanges, change_points, describe, intervals, jain,
     level_changes, mean, median, poisson_dispersion, stalls,
@@ -83,12 +81,11 @@ proptest! {
 
     #[test]
     fn adjusting_never_lowers_a_p_value(p in vec(share(), 0..12)) {
-        for adjusted in [holm(&p), benjamini_hochberg(&p)] {
-            prop_assert_eq!(adjusted.len(), p.len());
-            for (after, before) in adjusted.iter().zip(&p) {
-                prop_assert!((0.0..=1.0).contains(after));
-                prop_assert!(!(0.0..=1.0).contains(before) || *after >= before * (1.0 - 1e-12));
-            }
+        let adjusted = holm(&p);
+        prop_assert_eq!(adjusted.len(), p.len());
+        for (after, before) in adjusted.iter().zip(&p) {
+            prop_assert!((0.0..=1.0).contains(after));
+            prop_assert!(!(0.0..=1.0).contains(before) || *after >= before * (1.0 - 1e-12));
         }
     }
 
@@ -98,19 +95,17 @@ proptest! {
             prop_assert!(autocorrelation(&a, lag).is_none_or(|r| r.abs() <= 1.0 + 1e-9));
             prop_assert!(effective_sample_size(&a).is_none_or(|n| n > 0.0 && n <= a.len() as f64));
         }
-        let _ = (autocorrelation(&a, lag), autocorrelation_time(&a), period(&a), slope(&a));
+        let _ = (autocorrelation(&a, lag), autocorrelation_time(&a));
         prop_assert!(warm_up_end(&a) <= a.len() / 2 + 5);
     }
 
     #[test]
     fn stalls_add_up(a in sample(), limit in share()) {
         if let Some(found) = stalls::stalls(&a, &a, limit) {
-            prop_assert_eq!(found.runs.iter().map(|run| run.length).sum::<usize>(), found.seconds);
-            prop_assert!(found.seconds <= a.len());
+            prop_assert!(found.runs.iter().map(|run| run.length).sum::<usize>() <= a.len());
             // Runs do not touch, because otherwise they would be one.
             prop_assert!(found.runs.windows(2).all(|w| w[0].start + w[0].length < w[1].start));
         }
-        let _ = stalls::jitter(&a);
     }
 
     #[test]

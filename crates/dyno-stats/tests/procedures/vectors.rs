@@ -1,11 +1,11 @@
 //! Checks each procedure against values of SciPy 1.17 and statsmodels, or of its definition.
 
-use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, period};
+use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time};
 use dyno_stats::intervals::{mean_interval, ratio_interval};
-use dyno_stats::multiple::{benjamini_hochberg, holm};
+use dyno_stats::multiple::holm;
 use dyno_stats::quantiles::quantile;
-use dyno_stats::stalls::{Run, STALL_SHARE, jitter, stalls};
-use dyno_stats::steady::{slope, warm_up_end};
+use dyno_stats::stalls::{Run, STALL_SHARE, stalls};
+use dyno_stats::steady::warm_up_end;
 use dyno_stats::{jain, poisson_dispersion};
 
 const A: [f64; 7] = [14.2, 15.1, 13.8, 16.0, 14.9, 15.5, 13.1];
@@ -87,13 +87,9 @@ fn many_comparisons() {
     for (found, expected) in holm(&p).into_iter().zip([0.04, 0.09, 0.09, 0.025, 0.2]) {
         near(found, expected);
     }
-    let found = benjamini_hochberg(&p);
-    for (found, expected) in found.into_iter().zip([0.025, 0.05, 0.05, 0.025, 0.2]) {
-        near(found, expected);
-    }
 }
 
-/// `statsmodels.tsa.stattools.acf` and `linregress`.
+/// `statsmodels.tsa.stattools.acf`.
 #[test]
 fn series() {
     let expected = [1.0, 0.267_670_78, 0.363_629_76, -0.038_393_76];
@@ -101,7 +97,6 @@ fn series() {
         let found = autocorrelation(&both(), lag).unwrap();
         assert!((found - expected).abs() < 1e-8, "{found} at {lag}");
     }
-    near(slope(&both()).unwrap().per_step, 0.246_323_529_411_764_75);
 }
 
 #[test]
@@ -113,14 +108,6 @@ fn autocorrelation_time_of_a_long_wave_and_of_an_alternation() {
 }
 
 #[test]
-fn a_period_is_found_and_none_in_a_trend() {
-    let beat: Vec<f64> = (0..200).map(|i| f64::from(u8::from(i % 17 < 2))).collect();
-    assert_eq!(period(&beat), Some(17.0));
-    let trend: Vec<f64> = (0..200).map(f64::from).collect();
-    assert_eq!(period(&trend), None);
-}
-
-#[test]
 fn stalls_with_a_period_and_without() {
     let mut series = vec![1000.0; 100];
     for start in [10, 31, 50, 70, 91] {
@@ -128,10 +115,8 @@ fn stalls_with_a_period_and_without() {
         series[start + 1] = 40.0;
     }
     let found = stalls(&series, &series, STALL_SHARE).unwrap();
-    assert_eq!(
-        (found.seconds, found.runs.len(), found.max_length),
-        (10, 5, 2)
-    );
+    let lengths: Vec<usize> = found.runs.iter().map(|run| run.length).collect();
+    assert_eq!(lengths, [2; 5]);
     assert_eq!(
         found.runs[1],
         Run {
@@ -139,21 +124,16 @@ fn stalls_with_a_period_and_without() {
             length: 2
         }
     );
-    near(found.mean_length, 2.0);
-    near(found.share_of_time, 0.1);
-    assert_eq!(found.median_gap, Some(20.5));
     assert_eq!(found.period, Some(20.5));
     let mut series = vec![1000.0; 100];
     for start in [3, 9, 50, 52, 91] {
         series[start] = 50.0;
     }
     let found = stalls(&series, &series, STALL_SHARE).unwrap();
-    assert_eq!((found.seconds, found.period), (5, None));
+    assert_eq!((found.runs.len(), found.period), (5, None));
     series[0] = 50.1; // above a twentieth of the median
-    assert_eq!(stalls(&series, &series, STALL_SHARE).unwrap().seconds, 5);
-    let jitter = jitter(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-    near(jitter.iqr_share.unwrap(), 2.0 / 3.0);
-    near(jitter.cv.unwrap(), 2.5_f64.sqrt() / 3.0);
+    let found = stalls(&series, &series, STALL_SHARE).unwrap();
+    assert_eq!(found.runs.len(), 5);
 }
 
 #[test]
