@@ -40,7 +40,7 @@ mod trend;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning, beginnings};
 pub use change_points::{
-    ChangePoint, ChangePoints, Exchange, LevelChange, LevelChanges, change_points, level_changes,
+    ChangePoint, ChangePoints, LevelChange, LevelChanges, change_points, level_changes,
 };
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
 pub use dispersion::{Dispersion, poisson_dispersion};
