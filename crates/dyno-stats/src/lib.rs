@@ -4,7 +4,7 @@
 //! that is not finite, it returns `None` or an empty list; nothing panics. Samples are slices in
 //! order of time unless the parameter is called `sorted`. Probabilities and confidence levels are
 //! in (0, 1), and p-values are two-sided unless the documentation says otherwise. Functions that
-//! draw random numbers take a seed and are reproducible.
+//! draw random numbers are reproducible.
 //!
 //! # Where to change what
 //!
