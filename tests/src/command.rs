@@ -79,6 +79,22 @@ pub fn run(command: &mut Command, limit: Duration) -> Output {
     running.finish(limit)
 }
 
+/// Fails unless each of these texts is in one of the two streams.
+///
+/// # Panics
+/// One is in neither.
+pub fn has(output: &Output, texts: &[&str]) {
+    let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
+    for text in texts {
+        assert!(all.contains(text), "no '{text}' in\n{output:?}");
+    }
+}
+
+/// The text without line breaks and indentation, which depend on the width of the terminal.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A program in the background. Dropping it kills it.
 pub struct Running {
     program: Program,

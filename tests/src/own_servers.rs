@@ -145,12 +145,3 @@ fn mysql_tree() -> PathBuf {
     let tree = program.ancestors().nth(3).map(Path::to_owned);
     tree.unwrap_or_else(|| panic!("{program:?} is not in usr/sbin of a tree"))
 }
-
-/// Asserts that the output of a program contains all of these texts.
-pub fn has(output: &Output, texts: &[&str]) {
-    let printed = format!("{}{}", output.stdout, output.stderr);
-    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    for text in texts {
-        assert!(printed.contains(text), "'{text}' is not in:\n{printed}");
-    }
-}

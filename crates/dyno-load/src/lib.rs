@@ -74,6 +74,6 @@ pub use outcome::{Counted, LoadError, ProcessUse, RunOutcome, SessionTotals, Wor
 pub use progress::{AgentInterval, Progress};
 pub use run::{Gate, Run, RunConfig, SESSIONS_MAX};
 pub use silences::{Pauses, TimeRange};
-pub use single::{Single, run_single};
+pub use single::Single;
 pub use statements::{Ended, Literals, ShapeFigures, StatementFacts, comparable, is_single, shape};
 pub use stop::{StopLevel, StopSignal};

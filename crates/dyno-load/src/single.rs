@@ -168,17 +168,3 @@ impl<P> Drop for Single<P> {
         self.worker.state.close_connections(0, true);
     }
 }
-
-/// Runs one entry on one session on the calling thread.
-///
-/// # Errors
-/// The script's message, a stop by the user, or a lack of descriptors.
-pub fn run_single<P: Program>(
-    program: P,
-    connector: Option<Arc<dyn Connector>>,
-    stop: Arc<StopSignal>,
-    entry: &Entry,
-) -> Result<(), String> {
-    let single = Single::new(program, connector, stop, 0);
-    single.map_err(|error| error.to_string())?.run(entry)
-}

@@ -2,32 +2,11 @@
 
 use std::fmt::Write as _;
 
-use thiserror::Error;
-
 /// Maximum number of buckets a script may ask for: 64 MiB of counts.
 const BUCKETS_MAX: usize = 8 << 20;
 
 /// The width of the longest bar, in characters.
 const BAR_WIDTH: f64 = 40.0;
-
-/// Why a histogram cannot be created.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum HistogramError {
-    /// Too few buckets for two bounds, or too many for the memory.
-    #[error("cannot create a histogram of {0} buckets: use 2 to {BUCKETS_MAX}")]
-    Size(usize),
-    /// Bounds without a logarithm or a distance.
-    #[error(
-        "cannot create a histogram from {min} to {max}: the bounds must be finite and above 0, the \
-         lower bound first"
-    )]
-    Bounds {
-        /// The requested lower bound.
-        min: f64,
-        /// The requested upper bound.
-        max: f64,
-    },
-}
 
 /// Counts of values in buckets whose centres are spaced evenly on a logarithmic scale, the first at
 /// `min` and the last at `max`. Values outside count in the first or last bucket.
@@ -40,17 +19,18 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// `size` buckets between `min` and `max`, both above 0.
-    pub fn new(size: usize, min: f64, max: f64) -> Result<Self, HistogramError> {
+    /// `size` buckets between `min` and `max`, both above 0; `None` for too few buckets for two
+    /// bounds or too many for the memory, and for bounds without a logarithm or a distance.
+    pub fn new(size: usize, min: f64, max: f64) -> Option<Self> {
         if !(2..=BUCKETS_MAX).contains(&size) {
-            return Err(HistogramError::Size(size));
+            return None;
         }
         let (log_min, log_max) = (min.ln(), max.ln());
         let density = (size - 1) as f64 / (log_max - log_min);
         if !(log_min.is_finite() && log_max.is_finite() && min < max && density.is_finite()) {
-            return Err(HistogramError::Bounds { min, max });
+            return None;
         }
-        Ok(Self {
+        Some(Self {
             counts: vec![0; size],
             log_min,
             density,
@@ -65,26 +45,6 @@ impl Histogram {
         // The cast turns negative numbers and NaN into 0.
         let bucket = ((place + 0.5) as usize).min(self.counts.len() - 1);
         self.counts[bucket] += 1;
-    }
-
-    /// The number of values counted.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    /// The value of the first bucket that, with those before it, covers `percent` of the values; 0
-    /// if nothing was counted. `percent` is between 0 and 100.
-    pub fn percentile(&self, percent: f64) -> f64 {
-        let total = self.count();
-        let wanted = (total as f64 * percent / 100.0 + 0.5).floor();
-        let mut below = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            below += count;
-            if below > 0 && below as f64 >= wanted {
-                return self.value(bucket);
-            }
-        }
-        0.0
     }
 
     /// The text printed by `print()`: one line per non-empty bucket; empty without values.
@@ -120,8 +80,7 @@ impl Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::{Histogram, HistogramError};
-    use proptest::prelude::*;
+    use super::Histogram;
 
     #[test]
     fn prints_as_sysbench_does() {
@@ -142,14 +101,13 @@ mod tests {
             "    1000.000 |*                                        1",
         ];
         assert_eq!(histogram.text().lines().collect::<Vec<_>>(), expected);
-        assert_eq!(histogram.count(), 102);
+        assert_eq!(histogram.counts.iter().sum::<u64>(), 102);
     }
 
     #[test]
     fn an_empty_histogram_prints_nothing() {
         let histogram = Histogram::new(10, 1.0, 1000.0).unwrap();
         assert_eq!(histogram.text(), "");
-        assert_eq!(histogram.percentile(95.0), 0.0);
     }
 
     #[test]
@@ -164,10 +122,7 @@ mod tests {
 
     #[test]
     fn senseless_shapes_are_refused() {
-        assert_eq!(
-            Histogram::new(1, 1.0, 2.0).unwrap_err(),
-            HistogramError::Size(1)
-        );
+        assert!(Histogram::new(1, 1.0, 2.0).is_none());
         for (min, max) in [
             (0.0, 1.0),
             (-1.0, 1.0),
@@ -175,27 +130,9 @@ mod tests {
             (1.0, 1.0),
             (1.0, f64::INFINITY),
         ] {
-            let error = Histogram::new(10, min, max).unwrap_err();
-            assert_eq!(error, HistogramError::Bounds { min, max });
+            assert!(Histogram::new(10, min, max).is_none(), "{min} {max}");
         }
-        assert!(Histogram::new(10, f64::NAN, 1.0).is_err());
-        assert!(Histogram::new(usize::MAX, 1.0, 2.0).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn a_percentile_is_within_half_a_bucket(
-            mut values in proptest::collection::vec(0.01f64..10_000.0, 1..300),
-            percent in 1u32..=100,
-        ) {
-            let mut histogram = Histogram::new(1024, 0.001, 100_000.0).unwrap();
-            values.iter().for_each(|&value| histogram.update(value));
-            values.sort_by(f64::total_cmp);
-            let rank = (values.len() as f64 * f64::from(percent) / 100.0 + 0.5).floor();
-            let exact = values[(rank as usize).max(1) - 1];
-            let ratio = histogram.percentile(f64::from(percent)) / exact;
-            // Neighbouring buckets differ by 1.8 %.
-            prop_assert!((0.99..1.01).contains(&ratio), "{ratio}");
-        }
+        assert!(Histogram::new(10, f64::NAN, 1.0).is_none());
+        assert!(Histogram::new(usize::MAX, 1.0, 2.0).is_none());
     }
 }

@@ -42,37 +42,6 @@ pub fn effective_sample_size(series: &[f64]) -> Option<f64> {
     Some((n / autocorrelation_time(series)?).min(n))
 }
 
-/// A peak of the autocorrelation below this is not reported as a period.
-const PERIOD_CORRELATION_MIN: f64 = 0.3;
-
-/// The dominant period of a series in steps: the first high peak of its autocorrelation after it
-/// has fallen below 0. Works on indicators (0 and 1) and on measured series.
-///
-/// `None` unless the peak reaches 0.3 and four standard errors of the autocorrelation of noise (1 /
-/// sqrt(n)), and the series covers three periods.
-pub fn period(series: &[f64]) -> Option<f64> {
-    let centred = Centred::new(series)?;
-    let longest = series.len() / 3;
-    let correlations: Vec<f64> = (0..=longest + 1).map(|lag| centred.at(lag)).collect();
-    let start = correlations.iter().position(|&r| r <= 0.0)?;
-    let floor = PERIOD_CORRELATION_MIN.max(4.0 / (series.len() as f64).sqrt());
-    let peaks: Vec<usize> = (start.max(1)..=longest)
-        .filter(|&lag| {
-            let here = correlations[lag];
-            here >= floor && here >= correlations[lag - 1] && here >= correlations[lag + 1]
-        })
-        .collect();
-    let highest = peaks
-        .iter()
-        .map(|&lag| correlations[lag])
-        .fold(f64::NEG_INFINITY, f64::max);
-    // Multiples of the period peak about as high, so the first high peak is the period.
-    peaks
-        .iter()
-        .find(|&&lag| correlations[lag] >= 0.8 * highest)
-        .map(|&lag| lag as f64)
-}
-
 /// A series minus its mean, with its sum of squares.
 pub(crate) struct Centred {
     values: Vec<f64>,

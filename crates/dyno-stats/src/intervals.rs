@@ -4,10 +4,10 @@
 //! whose names end in `_correlated` widen the interval by the measured autocorrelation. They need
 //! at least [`SERIES_MIN`] values in order of time.
 
-use crate::distributions::{fisher_upper, normal_quantile, student_two_sided_quantile};
+use crate::distributions::{fisher_upper, student_two_sided_quantile};
 use crate::gls::Coefficient;
 use crate::long_run::{self, LongRun};
-use crate::quantiles::{self, interpolated, quantile_interval};
+use crate::quantiles::{self, interpolated};
 use crate::{all_finite, median, proper, sorted};
 
 pub use crate::long_run::{SERIES_MIN, SHORT_MAX};
@@ -124,7 +124,7 @@ const DIFFERENT: f64 = 0.05;
 /// instead of in 5 %, and in 2.4 % if runs have outliers. The combination reports it in 4.9 and 3.8
 /// %, in 5.5 % if one side's deviation is twice the other's, and in 7.1 % if it is three times the
 /// other's.
-pub(crate) fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
+fn joint_degrees(a: &Mean, b: &Mean) -> f64 {
     let (small, large) = (a.variance.min(b.variance), a.variance.max(b.variance));
     let chance = 2.0 * fisher_upper(large / small, a.degrees, b.degrees);
     if a.degrees == b.degrees && small > 0.0 && chance >= DIFFERENT {
@@ -166,12 +166,6 @@ pub fn mean_interval_correlated(series: &[f64], confidence: f64) -> Option<Bound
 fn constant(series: &[f64]) -> Option<f64> {
     let same = series.iter().all(|value| *value == series[0]);
     same.then_some(0.0)
-}
-
-/// An interval for the median of independent values from order statistics, see
-/// [`quantile_interval`].
-pub fn median_interval(values: &[f64], confidence: f64) -> Option<Bounds> {
-    quantile_interval(&sorted(values)?, 0.5, confidence)
 }
 
 /// An interval for the median of a series, see [`quantile_interval_correlated`].
@@ -230,30 +224,8 @@ pub fn ratio_of_means(new: &Mean, base: &Mean, confidence: f64) -> Option<Bounds
     mover_ratio(new.mean, reaching(new), base.mean, reaching(base))
 }
 
-/// Student's t interval for the mean of paired ratios.
-pub fn paired_ratio_interval(ratios: &[f64], confidence: f64) -> Option<Bounds> {
-    mean_interval(ratios, confidence)
-}
-
-/// An interval for the ratio of two medians of independent samples of positive values, from an
-/// interval of each by the normal limit of its rank, combined on the logarithmic scale (MOVER:
-/// Donner and Zou, "Closed-form Confidence Intervals for Functions of the Normal Mean and Standard
-/// Deviation").
-pub fn median_ratio_interval(new: &[f64], base: &[f64], confidence: f64) -> Option<Bounds> {
-    // Order statistics would add their excess confidence twice.
-    let interval = |values: &[f64]| {
-        let sorted = sorted(values)?;
-        let deviation = 0.5 / (sorted.len() as f64).sqrt();
-        let reach = normal_quantile(0.5 + confidence / 2.0) * deviation;
-        between(&sorted, 0.5 - reach, 0.5 + reach)
-    };
-    if !proper(confidence) {
-        return None;
-    }
-    mover_ratio(median(new)?, interval(new)?, median(base)?, interval(base)?)
-}
-
-/// [`median_ratio_interval`] of two series measured one after the other.
+/// An interval for the ratio of two medians of series measured one after the other, from an
+/// interval of each, see [`mover_ratio`].
 pub fn median_ratio_interval_correlated(
     new: &[f64],
     base: &[f64],
@@ -267,8 +239,9 @@ pub fn median_ratio_interval_correlated(
 }
 
 /// The interval of new / base from an estimate and an interval of each, for non-negative
-/// quantities, combined on the logarithmic scale (MOVER, see [`median_ratio_interval`]). It also
-/// serves percentiles of two histograms, each with its interval by order statistics.
+/// quantities, combined on the logarithmic scale (MOVER: Donner and Zou, "Closed-form Confidence
+/// Intervals for Functions of the Normal Mean and Standard Deviation"). It also serves percentiles
+/// of two histograms, each with its interval by order statistics.
 ///
 /// If the interval of `new` reaches 0, so does that of the ratio; if that of `base` does, the upper
 /// end is infinity. `None` if an estimate is negative or that of `base` is 0.

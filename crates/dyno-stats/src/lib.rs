@@ -4,7 +4,7 @@
 //! that is not finite, it returns `None` or an empty list; nothing panics. Samples are slices in
 //! order of time unless the parameter is called `sorted`. Probabilities and confidence levels are
 //! in (0, 1), and p-values are two-sided unless the documentation says otherwise. Functions that
-//! draw random numbers take a seed and are reproducible.
+//! draw random numbers are reproducible.
 //!
 //! # Where to change what
 //!
@@ -14,15 +14,15 @@
 
 pub mod autocorrelation;
 mod beginning;
-pub mod bootstrap;
 mod change_points;
 mod contrast;
 pub mod dips;
+mod dispersion;
 mod distributions;
 mod equivalence;
+mod fairness;
 mod gls;
 pub mod intervals;
-pub mod laws;
 mod logarithm;
 mod long_run;
 pub mod modes;
@@ -36,21 +36,21 @@ pub mod stalls;
 pub mod steady;
 mod step;
 pub mod stopping;
-pub mod tests;
 mod trend;
 
 pub use beginning::{BEGINNING_MIN, Beginning, beginning, beginnings};
 pub use change_points::{
-    ChangePoint, ChangePoints, Exchange, LevelChange, LevelChanges, change_points, level_changes,
+    ChangePoint, ChangePoints, LevelChange, LevelChanges, change_points, level_changes,
 };
 pub use contrast::{CONTRAST_MIN, Contrast, contrast};
+pub use dispersion::{Dispersion, poisson_dispersion};
 pub use equivalence::{Equivalence, Margin, Tested, inner_confidence};
+pub use fairness::jain;
 pub use intervals::Bounds;
 pub use paired::{PAIRS_MIN, PairedRatio};
 pub use quantiles::{Description, describe, mean, median};
 pub use scalability::{SCALABILITY_MIN, Scalability, scalability};
 pub use step::{STEP_MIN, Step, step};
-pub use tests::Test;
 pub use trend::{Shape, TREND_MIN, Trend, Trends, trends};
 
 fn all_finite(values: &[f64]) -> bool {

@@ -34,21 +34,11 @@ pub(crate) struct LongRun {
 
 /// The long-run variance of a series; `None` for fewer than [`SERIES_MIN`] values.
 pub(crate) fn long_run(series: &[f64]) -> Option<LongRun> {
-    from_transforms(series, 1)
-}
-
-/// The long-run variance of residuals about a fitted line. The first cosine is almost the line,
-/// which the fit has removed, so the transforms begin with the second.
-pub(crate) fn long_run_of_residuals(residuals: &[f64]) -> Option<LongRun> {
-    from_transforms(residuals, 2)
-}
-
-fn from_transforms(series: &[f64], first: usize) -> Option<LongRun> {
     if series.len() < SERIES_MIN || !crate::all_finite(series) {
         return None;
     }
     let count = transforms(series);
-    let squares: f64 = cosine_coefficients(series, first + count - 1)[first - 1..]
+    let squares: f64 = cosine_coefficients(series, count)
         .iter()
         .map(|coefficient| coefficient * coefficient)
         .sum();

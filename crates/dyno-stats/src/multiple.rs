@@ -16,20 +16,6 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The step-up adjustment that bounds the false discovery rate (Benjamini and Hochberg,
-/// "Controlling the False Discovery Rate").
-pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
-    let (p_values, order) = ascending(p_values);
-    let count = p_values.len() as f64;
-    let mut adjusted = vec![1.0; p_values.len()];
-    let mut smallest: f64 = 1.0;
-    for (rank, &index) in order.iter().enumerate().rev() {
-        smallest = smallest.min(p_values[index] * count / (rank + 1) as f64);
-        adjusted[index] = smallest;
-    }
-    adjusted
-}
-
 /// The corrected p-values, and their indices in ascending order.
 fn ascending(p_values: &[f64]) -> (Vec<f64>, Vec<usize>) {
     let proper: Vec<f64> = p_values

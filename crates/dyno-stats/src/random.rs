@@ -1,4 +1,4 @@
-//! Reproducible random numbers for resampling.
+//! Reproducible random numbers for permutations.
 
 /// xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators").
 pub(crate) struct Random {

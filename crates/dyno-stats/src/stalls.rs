@@ -1,6 +1,6 @@
 //! Seconds in which almost nothing happened, which a median does not show.
 
-use crate::{all_finite, describe, median, proper};
+use crate::{all_finite, median, proper};
 
 /// A second is a stall if its rate is at most this share of the level.
 pub const STALL_SHARE: f64 = 0.05;
@@ -28,18 +28,8 @@ pub struct Run {
 pub struct Stalls {
     /// The median of the values that moved.
     pub level: f64,
-    /// Number of stalled values.
-    pub seconds: usize,
     /// Consecutive stalled values, in time order.
     pub runs: Vec<Run>,
-    /// Mean length of a run, 0 without any.
-    pub mean_length: f64,
-    /// Length of the longest run.
-    pub max_length: usize,
-    /// Median distance between the starts of successive runs; `None` for fewer than two runs.
-    pub median_gap: Option<f64>,
-    /// Share of the values that are stalled, in [0, 1].
-    pub share_of_time: f64,
     /// The distance at which runs recur regularly. That takes at least four runs, and three in four
     /// distances within 20 % of the median.
     pub period: Option<f64>,
@@ -64,18 +54,12 @@ pub fn stalls(rates: &[f64], events: &[f64], share: f64) -> Option<Stalls> {
             }),
         }
     }
-    let seconds = runs.iter().map(|run| run.length).sum::<usize>();
     let gaps: Vec<f64> = runs
         .windows(2)
         .map(|pair| (pair[1].start - pair[0].start) as f64)
         .collect();
     Some(Stalls {
         level,
-        seconds,
-        mean_length: seconds as f64 / runs.len().max(1) as f64,
-        max_length: runs.iter().map(|run| run.length).max().unwrap_or(0),
-        median_gap: median(&gaps),
-        share_of_time: seconds as f64 / rates.len() as f64,
         period: regular(&gaps),
         runs,
     })
@@ -121,24 +105,4 @@ fn regular(gaps: &[f64]) -> Option<f64> {
         .count();
     let regular = close as f64 >= PERIOD_REGULAR_SHARE * gaps.len() as f64;
     (gaps.len() >= PERIOD_GAPS_MIN && regular).then_some(middle)
-}
-
-/// How much a series varies.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Jitter {
-    /// Interquartile range over the median: the spread of ordinary seconds. `None` for a median
-    /// of 0.
-    pub iqr_share: Option<f64>,
-    /// Standard deviation over the mean, which includes outliers and stalls. `None` for a mean of 0
-    /// or a single value.
-    pub cv: Option<f64>,
-}
-
-/// The jitter of a series; `None` if it is empty.
-pub fn jitter(series: &[f64]) -> Option<Jitter> {
-    let seen = describe(series)?;
-    Some(Jitter {
-        iqr_share: (seen.median != 0.0).then(|| seen.iqr / seen.median.abs()),
-        cv: seen.cv,
-    })
 }

@@ -1,9 +1,5 @@
 //! Finds out whether a series is steady: its warm-up, drift and swings.
 
-use crate::distributions::student_two_sided_quantile;
-use crate::gls::Coefficient;
-use crate::intervals::Bounds;
-use crate::long_run::{self, LongRun};
 use crate::{all_finite, mean};
 
 /// Values in a batch of [`warm_up_end`].
@@ -37,70 +33,6 @@ pub fn warm_up_end(series: &[f64]) -> usize {
         }
     }
     best.1 * BATCH
-}
-
-/// The trend of a series.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slope {
-    /// Change from one value to the next, by least squares; in the unit of the values.
-    pub per_step: f64,
-    /// The interval of `per_step`, valid for correlated values.
-    pub bounds: Bounds,
-    /// Change over the whole length of the series as a share of its mean; `None` for a mean of 0.
-    pub relative: Option<f64>,
-}
-
-impl Slope {
-    /// Whether the interval excludes 0, so that there is a trend, however small.
-    pub fn significant(&self) -> bool {
-        !self.bounds.contains(0.0)
-    }
-}
-
-/// The trend of a series with its 95 % interval; `None` for fewer than ten values.
-pub fn slope(series: &[f64]) -> Option<Slope> {
-    slope_with(series, 0.95)
-}
-
-/// [`slope`] with another confidence. The correlation of the residuals is treated as in
-/// `intervals::mean_interval_correlated`.
-pub fn slope_with(series: &[f64], confidence: f64) -> Option<Slope> {
-    if !crate::proper(confidence) {
-        return None;
-    }
-    let mean = mean(series)?;
-    let n = series.len() as f64;
-    let middle = (n - 1.0) / 2.0;
-    let spread = n * (n * n - 1.0) / 12.0;
-    let at = |step: usize| step as f64 - middle;
-    let products: f64 = (0..)
-        .zip(series)
-        .map(|(step, x)| at(step) * (x - mean))
-        .sum();
-    let per_step = products / spread;
-    let residuals: Vec<f64> = (0..)
-        .zip(series)
-        .map(|(step, x)| x - mean - per_step * at(step))
-        .collect();
-    let reach = if series.len() > long_run::SHORT_MAX {
-        let LongRun { variance, degrees } = long_run::long_run_of_residuals(&residuals)?;
-        student_two_sided_quantile(confidence, degrees) * (variance / spread).sqrt()
-    } else if series.len() >= long_run::SERIES_MIN {
-        let steps: Vec<f64> = (0..series.len()).map(at).collect();
-        // The errors of an exact straight line cannot be modelled.
-        let of_errors = Coefficient::with_constant(series, &steps);
-        of_errors.map_or(0.0, |found| found.reach(per_step, confidence))
-    } else {
-        return None;
-    };
-    Some(Slope {
-        per_step,
-        bounds: Bounds {
-            low: per_step - reach,
-            high: per_step + reach,
-        },
-        relative: (mean != 0.0).then(|| per_step * (n - 1.0) / mean.abs()),
-    })
 }
 
 /// Kendall's tau of a series against time. It is 1 if each value is larger than those before it, -1

@@ -7,9 +7,7 @@
 //! therefore comes after [`BLOCKS_MIN`] blocks, and an early stop requires an interval of 97 %
 //! ([`early_confidence`]), which covers the truth in 95 % or more.
 //!
-//! That applies to ratios of blocks, which are close enough to normal. Medians of trials need not
-//! be normal, and have the [`median_interval`](crate::intervals::median_interval) of six trials or
-//! more.
+//! That applies to ratios of blocks, which are close enough to normal.
 
 use crate::Bounds;
 use crate::intervals::mean_interval;

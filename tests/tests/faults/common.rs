@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use dyno_tests::Output;
+pub(crate) use dyno_tests::command::has;
 use dyno_tests::command::{dyno_path, run};
 
 /// How long a run may take on a busy machine.
@@ -41,19 +42,6 @@ pub(crate) fn sound(output: Output) -> Output {
         "{output:?}"
     );
     output
-}
-
-/// Fails unless each of these texts is in one of the two streams.
-pub(crate) fn has(output: &Output, texts: &[&str]) {
-    let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
-    for text in texts {
-        assert!(all.contains(text), "no '{text}' in\n{output:?}");
-    }
-}
-
-/// The text without line breaks and indentation, which depend on the width of the terminal.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Runs `dyno run --json` with further arguments and parses the result.

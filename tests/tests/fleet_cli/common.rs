@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dyno_core::Clock;
-pub(super) use dyno_tests::own_servers::{Lab, has};
+pub(super) use dyno_tests::command::has;
+pub(super) use dyno_tests::own_servers::Lab;
 use serde_json::Value;
 
 /// How long a command may take on a busy machine.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-pub(super) use dyno_tests::own_servers::{Lab, has};
+pub(super) use dyno_tests::command::has;
+pub(super) use dyno_tests::own_servers::Lab;
 use serde_json::Value;
 
 /// Parses `dyno lab status`.

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use dyno_tests::command::{Running, dyno_path, run};
+pub(crate) use dyno_tests::command::{flat, has};
 use dyno_tests::{Database, Kind, Output};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
@@ -136,19 +137,6 @@ pub(crate) fn sound(output: Output) -> Output {
     // 101 is a panic, and `None` a signal.
     assert!(matches!(output.status.code(), Some(0..=4)), "{output:?}");
     output
-}
-
-/// Fails unless each of these texts is in one of the two streams.
-pub(crate) fn has(output: &Output, texts: &[&str]) {
-    let all = flat(&format!("{}\n{}", output.stdout, output.stderr));
-    for text in texts {
-        assert!(all.contains(text), "no '{text}' in\n{output:?}");
-    }
-}
-
-/// The text without line breaks and indentation, which depend on the width of the terminal.
-pub(crate) fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The finding of a check in a result.

@@ -188,9 +188,14 @@ pub(crate) fn alone(line: &str) -> Output {
 
 /// How often a run executed an operation.
 pub(crate) fn done(result: &Value, operation: &str) -> u64 {
+    totals(result, operation)["done"].as_u64().unwrap()
+}
+
+/// How often an operation ended in each way.
+pub(crate) fn totals<'a>(result: &'a Value, operation: &str) -> &'a Value {
     let operations = result["operations"].as_array().unwrap();
     let found = operations.iter().find(|known| known["name"] == operation);
-    found.unwrap()["totals"]["done"].as_u64().unwrap()
+    &found.unwrap()["totals"]
 }
 
 /// The outcome of a check in a result.

@@ -5,16 +5,10 @@ use std::time::Duration;
 use dyno_tests::Kind;
 use serde_json::Value;
 
-use crate::common::{LOUD, QUIET, done, everywhere, fails, on, outcome, refused, sqlite};
+use crate::common::{LOUD, QUIET, done, everywhere, fails, on, outcome, refused, sqlite, totals};
 
 /// So few rows that sessions collide.
 const SMALL: &str = "--tables 2 --table_size 200";
-
-fn totals<'a>(result: &'a Value, operation: &str) -> &'a Value {
-    let operations = result["operations"].as_array().unwrap();
-    let found = operations.iter().find(|known| known["name"] == operation);
-    &found.unwrap()["totals"]
-}
 
 #[test]
 fn sums_are_correct_when_sessions_collide_on_every_server() {

@@ -1,6 +1,7 @@
 //! Named operations on every server. Work that is given up does not count as a transaction, and
 //! duplicate keys count as the script declares.
 
+use dyno_tests::command::flat;
 use serde_json::Value;
 
 use crate::common::{QUIET, TestDatabase, everywhere, outcome, sqlite};
@@ -11,11 +12,6 @@ fn script(name: &str) -> String {
 
 fn totals(result: &Value) -> &Value {
     &result["operations"][0]["totals"]
-}
-
-/// The text without its line breaks.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -52,7 +48,7 @@ fn every_report_of_a_run_counts_abandoned_work() {
     let file = folder.path().join("runs.db");
     let kept = QUIET.replace("--results none", &format!("--results {}", file.display()));
     let line = format!("run {} -c 1 --events 30 {kept}", script("given_up"));
-    let printed = words(&place.dyno(&line).success().stdout);
+    let printed = flat(&place.dyno(&line).success().stdout);
     assert!(printed.contains("not done 10 transactions"), "{printed}");
     assert!(
         printed.contains("10 events ended without their work"),
@@ -65,7 +61,7 @@ fn every_report_of_a_run_counts_abandoned_work() {
         let output = dyno_tests::command::run(&mut command, std::time::Duration::from_secs(60));
         output.success().stdout
     };
-    assert!(words(&of("show last")).contains("not done 10 transactions"));
+    assert!(flat(&of("show last")).contains("not done 10 transactions"));
     let rows = of("export last --format csv");
     let mut lines = rows.lines().map(|line| line.split(','));
     let place = lines.next().unwrap().position(|name| name == "not_done");
@@ -89,7 +85,7 @@ fn a_run_without_completed_work_reports_why() {
     let output = place.dyno(&format!("run {line} {QUIET}"));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let why = "2 events ended without their work being done (100 %)";
-    assert!(words(&output.stdout).contains(why), "{output:?}");
+    assert!(flat(&output.stdout).contains(why), "{output:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use dyno_tests::Kind;
+use dyno_tests::command::flat;
 
 use crate::common::{QUIET, TestDatabase, done, everywhere, on, sqlite};
 
@@ -199,7 +200,7 @@ fn reports_mistakes_in_a_file_with_their_line() {
     );
     let output = place.dyno(&format!("run {wrong} -t 1s {QUIET}"));
     assert!(!output.status.success(), "{output:?}");
-    let printed = words(&output.stdout);
+    let printed = flat(&output.stdout);
     assert!(
         printed.contains("wrong.sql:2: random(): the lower bound"),
         "{output:?}"
@@ -207,12 +208,7 @@ fn reports_mistakes_in_a_file_with_their_line() {
     // The message of the server has the line of the statement in the file.
     let absent = file(&folder, "absent.sql", "SELECT 1;\nSELECT 2 FROM absent;");
     let output = place.dyno(&format!("run {absent} -t 1s {QUIET}"));
-    let printed = words(&output.stdout);
+    let printed = flat(&output.stdout);
     assert!(printed.contains("absent.sql:2: SQL error"), "{output:?}");
     assert!(printed.contains("no such table: absent"), "{output:?}");
-}
-
-/// The message without its line breaks.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use dyno_tests::Kind;
 use serde_json::Value;
 
 use crate::common::{
-    LOUD, QUIET, TestDatabase, done, everywhere, fact, fails, on, outcome, sqlite,
+    LOUD, QUIET, TestDatabase, done, everywhere, fact, fails, on, outcome, sqlite, totals,
 };
 
 /// A small load: 3,333 items, and 100 customers and orders in each district.
@@ -20,12 +20,6 @@ fn count(place: &TestDatabase, sql: &str) -> f64 {
     };
     let file = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
     file.query_row(sql, [], |row| row.get(0)).unwrap()
-}
-
-fn ends<'a>(result: &'a Value, operation: &str) -> &'a Value {
-    let operations = result["operations"].as_array().unwrap();
-    let found = operations.iter().find(|known| known["name"] == operation);
-    &found.unwrap()["totals"]
 }
 
 #[test]
@@ -189,12 +183,14 @@ fn shares_match_the_specification() {
         ("delivery", 1),
         ("stock_level", 1),
     ] {
-        let totals = ends(&result, operation);
+        let totals = totals(&result, operation);
         let ended = ["done", "rolled_back"].map(|end| totals[end].as_u64().unwrap());
         assert_eq!(ended.iter().sum::<u64>(), cards * 100, "{operation}");
     }
     // Out of 1,000: four standard deviations are 28, 45 for payments, and 1.2 % of the lines.
-    let rolled_back = ends(&result, "new_order")["rolled_back"].as_f64().unwrap();
+    let rolled_back = totals(&result, "new_order")["rolled_back"]
+        .as_f64()
+        .unwrap();
     assert!((rolled_back - 50.0).abs() < 28.0, "{rolled_back}");
     let lines = count(
         &place,
@@ -268,7 +264,7 @@ fn purging_keeps_every_condition() {
         let line = format!("tpcc {SMALL} --purge=on -c 4 --events 2400 --remote_lines_pct 10");
         let result = place.result(&line);
         assert_eq!(outcome(&result, "consistency"), "pass", "{name}");
-        let purged = ends(&result, "purge")["done"].as_u64().unwrap();
+        let purged = totals(&result, "purge")["done"].as_u64().unwrap();
         assert!((60..=140).contains(&purged), "{name}: {purged}");
         if matches!(place, TestDatabase::Sqlite(_)) {
             let orders = done(&result, "new_order") as f64;

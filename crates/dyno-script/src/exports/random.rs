@@ -173,8 +173,8 @@ unsafe extern "C" fn sb_rand_varstr(buffer: *mut c_char, min: u32, max: u32) -> 
 #[unsafe(no_mangle)]
 extern "C" fn sb_histogram_new(size: usize, min: f64, max: f64) -> *mut Histogram {
     match Histogram::new(size, min, max) {
-        Ok(histogram) => Box::into_raw(Box::new(histogram)),
-        Err(_) => std::ptr::null_mut(),
+        Some(histogram) => Box::into_raw(Box::new(histogram)),
+        None => std::ptr::null_mut(),
     }
 }
 

@@ -24,22 +24,8 @@ pub use levels::{LevelChange, LevelChanges, level_changes};
 /// The largest number of cells that a series is reduced to.
 pub(crate) const CELLS_MAX: usize = 300;
 
-/// The units that are exchangeable under the null hypothesis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchange {
-    /// Single values, assumed independent. On an autocorrelated series this finds changes
-    /// everywhere.
-    Values,
-    /// Blocks of this many successive values, which preserve autocorrelation.
-    Blocks(usize),
-    /// Blocks with a length derived from the autocorrelation time of the series about the levels
-    /// found so far, so that the changes themselves do not count as correlation.
-    ///
-    /// A few long blocks are rarely significant. In a strongly autocorrelated series, temporary
-    /// changes and changes near an end are therefore often missed (`steady::steady_state` looks at
-    /// the ends in another way).
-    Measured,
-}
+/// Seed of the random orders, so that the same series has the same change points.
+const SEED: u64 = 1;
 
 /// Options of the search for change points.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,22 +36,15 @@ pub struct ChangePoints {
     pub significance: f64,
     /// The number of random orders. With fewer than 1 / `significance` - 1, nothing can be found.
     pub permutations: usize,
-    /// Seed of the random orders; the same seed gives the same change points.
-    pub seed: u64,
-    /// The units that are permuted.
-    pub exchange: Exchange,
 }
 
 impl Default for ChangePoints {
-    /// Segments of at least ten values, 5 %, and 199 permutations of blocks whose length is
-    /// measured.
+    /// Segments of at least ten values, 5 %, and 199 permutations.
     fn default() -> Self {
         Self {
             min_segment: 10,
             significance: 0.05,
             permutations: 199,
-            seed: 1,
-            exchange: Exchange::Measured,
         }
     }
 }
@@ -76,7 +55,7 @@ pub struct ChangePoint {
     /// Index of the first value after the change.
     pub index: usize,
     /// The share of random orders, including the series itself, that have a split as good. It is
-    /// raised by a quarter if the block length was measured on the same series.
+    /// raised by a quarter, because the block length was measured on the same series.
     pub p: f64,
     /// Mean since the previous change point.
     pub before_mean: f64,
@@ -86,6 +65,12 @@ pub struct ChangePoint {
 
 /// The change points of a series in order of time. Empty if the series is too short or has values
 /// that are not finite, and for options out of range.
+///
+/// Blocks are permuted, because single values would find changes everywhere in an autocorrelated
+/// series. Their length is derived from the autocorrelation time of the series about the levels
+/// found so far, so that the changes themselves do not count as correlation. A few long blocks are
+/// rarely significant. In a strongly autocorrelated series, temporary changes and changes near an
+/// end are therefore often missed.
 pub fn change_points(series: &[f64], options: &ChangePoints) -> Vec<ChangePoint> {
     let length = options.min_segment.max(1);
     if !all_finite(series) || series.len() < 2 * length || !crate::proper(options.significance) {
@@ -103,11 +88,6 @@ pub fn change_points(series: &[f64], options: &ChangePoints) -> Vec<ChangePoint>
     let found = Search {
         cells: &cells,
         min_segment: length.div_ceil(cell).max(2),
-        block: match options.exchange {
-            Exchange::Values => Some(1),
-            Exchange::Blocks(values) => Some(values.div_ceil(cell).max(1)),
-            Exchange::Measured => None,
-        },
         options,
     }
     .run();
@@ -122,15 +102,13 @@ pub fn change_points(series: &[f64], options: &ChangePoints) -> Vec<ChangePoint>
 struct Search<'a> {
     cells: &'a [f64],
     min_segment: usize,
-    /// Cells per permuted block; measured if `None`.
-    block: Option<usize>,
     options: &'a ChangePoints,
 }
 
 impl Search<'_> {
     /// Indices of cells and p-values, in time order.
     fn run(&self) -> Vec<(usize, f64)> {
-        let mut random = Random::new(self.options.seed);
+        let mut random = Random::new(SEED);
         let mut found: Vec<(usize, f64)> = Vec::new();
         loop {
             let mut edges: Vec<usize> = found.iter().map(|&(index, _)| index).collect();
@@ -151,7 +129,7 @@ impl Search<'_> {
             else {
                 return found;
             };
-            let block = self.block.unwrap_or_else(|| self.measured(&edges, &splits));
+            let block = self.measured(&edges, &splits);
             let Some(p) = self.p_value(&mut scans, split.energy, block, &mut random) else {
                 return found;
             };
@@ -168,8 +146,7 @@ impl Search<'_> {
         block: usize,
         random: &mut Random,
     ) -> Option<f64> {
-        let paid = if self.block.is_none() { MEASURED } else { 1.0 };
-        let orders = (self.options.permutations + 1) as f64 / paid;
+        let orders = (self.options.permutations + 1) as f64 / MEASURED;
         let mut as_good = 1; // the series itself
         let most = self.options.significance * orders;
         for _ in 0..self.options.permutations {

@@ -1,71 +1,41 @@
-use dyno_stats::{ChangePoints, Exchange, change_points};
+use dyno_stats::{ChangePoints, change_points};
 
 use crate::alarms;
 use crate::simulate::{Source, share, share_of};
 
-/// The fewest permutations that can decide at 5 %, so that ten thousand trials are affordable: 3 of
-/// 60, or 2 of 50 where p-values are raised by a quarter.
-fn options(exchange: Exchange) -> ChangePoints {
-    let permutations = if exchange == Exchange::Measured {
-        49
-    } else {
-        59
-    };
+/// The fewest permutations that can decide at 5 %, so that ten thousand trials are affordable: 2 of
+/// 50, because p-values are raised by a quarter.
+fn options() -> ChangePoints {
     ChangePoints {
-        permutations,
-        exchange,
+        permutations: 49,
         ..ChangePoints::default()
     }
 }
 
-fn changes(series: &[f64], exchange: Exchange) -> bool {
-    !change_points(series, &options(exchange)).is_empty()
+fn changes(series: &[f64]) -> bool {
+    !change_points(series, &options()).is_empty()
 }
 
 #[test]
 fn nothing_changes_among_independent_values() {
-    for (exchange, n) in [(Exchange::Values, 60), (Exchange::Measured, 150)] {
-        alarms(share(40, |source| {
-            changes(&source.normals(n, 10.0, 1.0), exchange)
-        }));
-    }
+    alarms(share(40, |source| changes(&source.normals(150, 10.0, 1.0))));
 }
 
 #[test]
 fn nothing_changes_in_a_series() {
     for (phi, n) in [(0.5, 300), (0.8, 600)] {
         alarms(share(41, |source| {
-            changes(&source.series(n, phi, 10.0, 1.0), Exchange::Measured)
+            changes(&source.series(n, phi, 10.0, 1.0))
         }));
     }
-}
-
-/// Blocks of 20 * 2 phi / (1 - phi^2) values lose a twentieth of the variance.
-#[test]
-fn nothing_changes_in_a_series_cut_into_given_blocks() {
-    alarms(share(42, |source| {
-        changes(&source.series(1080, 0.8, 10.0, 1.0), Exchange::Blocks(90))
-    }));
-    alarms(share(48, |source| {
-        changes(&source.series(360, 0.5, 10.0, 1.0), Exchange::Blocks(27))
-    }));
 }
 
 /// Cells of three values, and blocks measured in cells.
 #[test]
 fn nothing_changes_in_a_long_series() {
     alarms(share_of(3_000, 43, |source| {
-        changes(&source.series(1200, 0.8, 10.0, 1.0), Exchange::Measured)
+        changes(&source.series(1200, 0.8, 10.0, 1.0))
     }));
-}
-
-/// Single values find changes everywhere, which is why blocks are needed.
-#[test]
-fn single_values_find_changes_everywhere_in_a_series() {
-    let found = share_of(100, 44, |source| {
-        changes(&source.series(300, 0.8, 10.0, 1.0), Exchange::Values)
-    });
-    assert!(found > 0.5, "finds in {found}");
 }
 
 fn with_steps(source: &mut Source, n: usize, phi: f64, steps: &[(usize, f64)]) -> Vec<f64> {
@@ -81,7 +51,7 @@ fn steps_are_found_at_their_positions() {
     let steps = [(100, 3.0), (180, -3.0)];
     let found = share_of(500, 45, |source| {
         let series = with_steps(source, 300, 0.3, &steps);
-        let found = change_points(&series, &options(Exchange::Measured));
+        let found = change_points(&series, &options());
         found.len() == 2
             && found.iter().zip(steps).all(|(change, (from, by))| {
                 let size = change.after_mean - change.before_mean;
@@ -107,7 +77,7 @@ fn a_step_in_a_minute_is_found() {
 fn a_step_in_an_hour_is_found_to_a_few_values() {
     let found = share_of(200, 46, |source| {
         let series = with_steps(source, 3600, 0.5, &[(2000, 2.0)]);
-        let found = change_points(&series, &options(Exchange::Measured));
+        let found = change_points(&series, &options());
         found.iter().any(|change| change.index.abs_diff(2000) <= 12)
     });
     assert!(found > 0.9, "finds in {found}");
@@ -118,7 +88,7 @@ fn a_change_of_spread_is_found() {
     let found = share_of(500, 47, |source| {
         let mut series = source.normals(120, 10.0, 1.0);
         series.extend(source.normals(120, 10.0, 4.0));
-        let found = change_points(&series, &options(Exchange::Measured));
+        let found = change_points(&series, &options());
         found.iter().any(|change| change.index.abs_diff(120) <= 15)
     });
     assert!(found > 0.9, "finds in {found}");

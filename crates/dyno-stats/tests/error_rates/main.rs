@@ -2,7 +2,6 @@
 //! autoregressions. False alarms at 5 % under the null hypothesis are between 3 and 7 %, and 95 %
 //! intervals cover the truth in 93 to 97 % of the trials.
 
-mod bootstrap;
 mod change_points;
 mod duets;
 mod equivalence;
@@ -32,7 +31,3 @@ fn alarms(share: f64) {
         100.0 * share
     );
 }
-
-/// The coefficients and lengths of the long test series. 600 values with a coefficient of 0.8 are
-/// worth 67 independent ones.
-const SERIES: [(f64, usize); 3] = [(0.0, 400), (0.5, 500), (0.8, 600)];

@@ -1,19 +1,7 @@
 use dyno_stats::autocorrelation::{autocorrelation_time, effective_sample_size};
 use dyno_stats::stalls::stalls;
-use dyno_stats::steady::slope;
 
 use crate::simulate::{TRIALS, share, share_of, steadiness};
-use crate::{SERIES, alarms};
-
-#[test]
-fn slope_of_series_without_one() {
-    for (phi, n) in SERIES {
-        alarms(share(60, |source| {
-            let series = source.series(n, phi, 10.0, 1.0);
-            slope(&series).is_some_and(|slope| slope.significant())
-        }));
-    }
-}
 
 /// (1 + phi) / (1 - phi).
 #[test]

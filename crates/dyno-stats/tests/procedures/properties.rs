@@ -1,15 +1,12 @@
 //! Properties that hold for every input: no panics, and results in their valid ranges.
 
-use dyno_stats::autocorrelation::{
-    autocorrelation, autocorrelation_time, effective_sample_size, period,
-};
-use dyno_stats::laws::{self, Level};
+use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, effective_sample_size};
 use dyno_stats::modes::{Bucket, Modes, modes, regrid};
-use dyno_stats::multiple::{benjamini_hochberg, holm};
-use dyno_stats::steady::{slope, warm_up_end};
+use dyno_stats::multiple::holm;
+use dyno_stats::steady::warm_up_end;
 use dyno_stats::{
-    Bounds, ChangePoints, Exchange, LevelChanges, bootstrap, change_points, describe, intervals,
-    level_changes, mean, median, quantiles, stalls, tests,
+    Bounds, ChangePoints, LevelChanges, change_points, describe, intervals, jain, level_changes,
+    mean, median, poisson_dispersion, stalls,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,10 +41,6 @@ fn ordered(bounds: Option<Bounds>) -> bool {
     bounds.is_none_or(|bounds| bounds.low <= bounds.high)
 }
 
-fn proper(test: Option<dyno_stats::Test>) -> bool {
-    test.is_none_or(|test| (0.0..=1.0).contains(&test.p))
-}
-
 /// Whether the sums of squares stay below overflow.
 fn tame(values: &[f64]) -> bool {
     values.iter().all(|value| value.abs() < 1e100)
@@ -59,11 +52,9 @@ proptest! {
         let all = [
             intervals::mean_interval(&a, confidence),
             intervals::mean_interval_correlated(&a, confidence),
-            intervals::median_interval(&a, confidence),
             intervals::quantile_interval_correlated(&a, p, confidence),
             intervals::ratio_interval(&a, &b, confidence),
             intervals::ratio_interval_correlated(&a, &b, confidence),
-            intervals::median_ratio_interval(&a, &b, confidence),
             intervals::median_ratio_interval_correlated(&a, &b, confidence),
         ];
         if tame(&a) && tame(&b) {
@@ -74,25 +65,9 @@ proptest! {
     }
 
     #[test]
-    fn p_values_are_probabilities(a in sample(), b in sample(), rate in share()) {
-        if tame(&a) && tame(&b) {
-            prop_assert!(proper(tests::welch(&a, &b)));
-            prop_assert!(proper(tests::welch_correlated(&a, &b)));
-        } else {
-            let _ = (tests::welch(&a, &b), tests::welch_correlated(&a, &b));
-        }
-        prop_assert!(proper(tests::mann_whitney(&a, &b)));
-        prop_assert!(proper(tests::mann_whitney_correlated(&a, &b)));
-        prop_assert!(proper(tests::exponential_gaps(&a, None)));
-        prop_assert!(proper(tests::exponential_gaps(&a, Some(rate))));
-        prop_assert!(proper(tests::kolmogorov_smirnov(&a, |x| 0.5 + x.atan() / 4.0)));
-        let _ = tests::kolmogorov_smirnov(&a, |x| x);
-    }
-
-    #[test]
-    fn counts_are_tested(counts in vec(0u64..100, 0..20), expected in vec(odd(), 0..20)) {
-        prop_assert!(proper(tests::poisson_dispersion(&counts)));
-        let _ = tests::chi_square(&counts, &expected, 1);
+    fn counts_are_tested(counts in vec(0u64..100, 0..20)) {
+        let test = poisson_dispersion(&counts);
+        prop_assert!(test.is_none_or(|test| (0.0..=1.0).contains(&test.p)));
     }
 
     #[test]
@@ -105,23 +80,12 @@ proptest! {
     }
 
     #[test]
-    fn order_statistics_bound_their_quantile(n in 1usize..400, p in 0.01..0.99) {
-        let ranks: Vec<f64> = (1..=n).map(|rank| rank as f64).collect();
-        if let Some(bounds) = quantiles::quantile_interval(&ranks, p, 0.95) {
-            // Allow one rank, because the quantile is interpolated.
-            let at = quantiles::quantile(&ranks, p).unwrap();
-            prop_assert!(bounds.low <= at + 1.0 && at - 1.0 <= bounds.high);
-        }
-    }
-
-    #[test]
     fn adjusting_never_lowers_a_p_value(p in vec(share(), 0..12)) {
-        for adjusted in [holm(&p), benjamini_hochberg(&p)] {
-            prop_assert_eq!(adjusted.len(), p.len());
-            for (after, before) in adjusted.iter().zip(&p) {
-                prop_assert!((0.0..=1.0).contains(after));
-                prop_assert!(!(0.0..=1.0).contains(before) || *after >= before * (1.0 - 1e-12));
-            }
+        let adjusted = holm(&p);
+        prop_assert_eq!(adjusted.len(), p.len());
+        for (after, before) in adjusted.iter().zip(&p) {
+            prop_assert!((0.0..=1.0).contains(after));
+            prop_assert!(!(0.0..=1.0).contains(before) || *after >= before * (1.0 - 1e-12));
         }
     }
 
@@ -131,44 +95,33 @@ proptest! {
             prop_assert!(autocorrelation(&a, lag).is_none_or(|r| r.abs() <= 1.0 + 1e-9));
             prop_assert!(effective_sample_size(&a).is_none_or(|n| n > 0.0 && n <= a.len() as f64));
         }
-        let _ = (autocorrelation(&a, lag), autocorrelation_time(&a), period(&a), slope(&a));
+        let _ = (autocorrelation(&a, lag), autocorrelation_time(&a));
         prop_assert!(warm_up_end(&a) <= a.len() / 2 + 5);
     }
 
     #[test]
     fn stalls_add_up(a in sample(), limit in share()) {
         if let Some(found) = stalls::stalls(&a, &a, limit) {
-            prop_assert_eq!(found.runs.iter().map(|run| run.length).sum::<usize>(), found.seconds);
-            prop_assert!(found.seconds <= a.len());
+            prop_assert!(found.runs.iter().map(|run| run.length).sum::<usize>() <= a.len());
             // Runs do not touch, because otherwise they would be one.
             prop_assert!(found.runs.windows(2).all(|w| w[0].start + w[0].length < w[1].start));
         }
-        let _ = stalls::jitter(&a);
     }
 
     #[test]
     fn change_points_keep_their_distance(
         a in sample(),
         min_segment in 0usize..20,
-        block in 0usize..30,
         significance in share(),
     ) {
-        for exchange in [Exchange::Values, Exchange::Blocks(block), Exchange::Measured] {
-            let options = ChangePoints {
-                min_segment,
-                significance,
-                permutations: 39,
-                seed: 1,
-                exchange,
-            };
-            let found = change_points(&a, &options);
-            let mut edges = vec![0];
-            edges.extend(found.iter().map(|change| change.index));
-            edges.push(a.len());
-            prop_assert!(found.is_empty() || edges.windows(2).all(|w| w[1] - w[0] >= min_segment));
-            prop_assert!(found.iter().all(|change| change.p <= significance));
-            prop_assert_eq!(found, change_points(&a, &options));
-        }
+        let options = ChangePoints { min_segment, significance, permutations: 39 };
+        let found = change_points(&a, &options);
+        let mut edges = vec![0];
+        edges.extend(found.iter().map(|change| change.index));
+        edges.push(a.len());
+        prop_assert!(found.is_empty() || edges.windows(2).all(|w| w[1] - w[0] >= min_segment));
+        prop_assert!(found.iter().all(|change| change.p <= significance));
+        prop_assert_eq!(found, change_points(&a, &options));
     }
 
     #[test]
@@ -191,15 +144,6 @@ proptest! {
         prop_assert!(found.iter().all(|change| change.p <= significance));
         prop_assert!(found.iter().all(|change| change.bounds.contains(change.ratio)));
         prop_assert_eq!(found, level_changes(&a, &options));
-    }
-
-    #[test]
-    fn resampling_gives_intervals(a in sample(), b in sample(), block in 0usize..20) {
-        let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        prop_assert!(ordered(bootstrap::bca(&a, average, 0.9, 40, 1)));
-        prop_assert!(ordered(bootstrap::ratio_of_medians(&a, &b, 0.9, 40, 1)));
-        prop_assert!(ordered(bootstrap::moving_block(&a, average, Some(block), 0.9, 40, 1)));
-        prop_assert!(ordered(bootstrap::moving_block(&a, average, None, 0.9, 40, 1)));
     }
 
     #[test]
@@ -228,16 +172,10 @@ proptest! {
         let _ = regrid(&buckets);
         let points: Vec<(f64, u64)> = a.iter().map(|&(value, _, count)| (value, count)).collect();
         let _ = modes(&points, &Modes::default());
-        let _ = quantiles::quantile_interval_of_counts(&points, 0.5, 0.95);
     }
 
     #[test]
-    fn laws_hold_on_odd_levels(a in vec((odd(), odd()), 0..8)) {
-        let levels: Vec<Level> = a.iter().map(|&(n, throughput)| Level { n, throughput }).collect();
-        let _ = (laws::saturation(&levels), laws::knee(&levels), laws::speed_up(&levels));
-        let _ = laws::fairness(&a.iter().map(|pair| pair.0).collect::<Vec<_>>());
-        for law in [laws::universal_scalability(&levels), laws::amdahl(&levels)] {
-            prop_assert!(law.is_none_or(|law| law.contention >= 0.0 && law.coherency >= 0.0));
-        }
+    fn odd_shares_do_no_harm(a in vec(odd(), 0..8)) {
+        let _ = jain(&a);
     }
 }

@@ -1,16 +1,12 @@
 //! Checks each procedure against values of SciPy 1.17 and statsmodels, or of its definition.
 
-use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time, period};
+use dyno_stats::autocorrelation::{autocorrelation, autocorrelation_time};
 use dyno_stats::intervals::{mean_interval, ratio_interval};
-use dyno_stats::laws::{Level, amdahl, fairness, universal_scalability};
-use dyno_stats::multiple::{benjamini_hochberg, holm};
-use dyno_stats::quantiles::{quantile, quantile_interval, quantile_interval_of_counts};
-use dyno_stats::stalls::{Run, STALL_SHARE, jitter, stalls};
-use dyno_stats::steady::{slope, warm_up_end};
-use dyno_stats::tests::{
-    chi_square, exponential_gaps, kolmogorov_smirnov, mann_whitney, poisson_dispersion, welch,
-};
-use dyno_stats::{Bounds, bootstrap, mean};
+use dyno_stats::multiple::holm;
+use dyno_stats::quantiles::quantile;
+use dyno_stats::stalls::{Run, STALL_SHARE, stalls};
+use dyno_stats::steady::warm_up_end;
+use dyno_stats::{jain, poisson_dispersion};
 
 const A: [f64; 7] = [14.2, 15.1, 13.8, 16.0, 14.9, 15.5, 13.1];
 const B: [f64; 9] = [16.4, 15.9, 17.2, 16.8, 18.1, 15.2, 16.6, 17.5, 19.0];
@@ -26,36 +22,6 @@ fn near(found: f64, expected: f64) {
 
 fn both() -> Vec<f64> {
     A.iter().chain(&B).copied().collect()
-}
-
-/// `ttest_ind(A, B, equal_var=False)`.
-#[test]
-fn welch_test() {
-    let test = welch(&A, &B).unwrap();
-    near(test.statistic, -4.274_289_199_868_593);
-    near(test.degrees_of_freedom.unwrap(), 13.710_393_121_093_098);
-    near(test.p, 0.000_806_538_469_482_391_5);
-}
-
-/// `mannwhitneyu(A, B, method='exact')`.
-#[test]
-fn mann_whitney_exact() {
-    let test = mann_whitney(&A, &B).unwrap();
-    near(test.statistic, 3.0);
-    near(test.p, 0.001_223_776_223_776_223_9);
-    near(mann_whitney(&B, &A).unwrap().p, test.p);
-}
-
-/// `mannwhitneyu(a, b, method='asymptotic')`, with continuity.
-#[test]
-fn mann_whitney_with_ties() {
-    let a = [1.0, 2.0, 2.0, 3.0, 5.0, 5.0, 6.0, 7.0, 8.0, 8.0, 9.0];
-    let b = [
-        3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 8.0, 9.0, 10.0, 10.0, 11.0, 12.0,
-    ];
-    let test = mann_whitney(&a, &b).unwrap();
-    near(test.statistic, 33.0);
-    near(test.p, 0.044_410_748_027_364_7);
 }
 
 /// `t.interval(0.95, 6, mean(A), sem(A))`.
@@ -106,87 +72,9 @@ fn quantiles() {
     near(dyno_stats::median(&A).unwrap(), 14.9);
 }
 
-/// Ranks by `scipy.stats.binom`: the largest l with cdf(l - 1) and the smallest u with sf(u - 1)
-/// at most half of 1 - confidence.
-#[test]
-fn quantile_intervals() {
-    for (n, p, confidence, expected) in [
-        (6, 0.5, 0.95, Some((1, 6))),
-        (5, 0.5, 0.95, None),
-        (20, 0.5, 0.95, Some((6, 15))),
-        (100, 0.9, 0.95, Some((84, 96))),
-        (1000, 0.99, 0.95, Some((983, 997))),
-        (500, 0.99, 0.95, Some((490, 500))),
-        (300, 0.99, 0.95, None),
-        (1_807_966, 0.999, 0.95, Some((1_806_074, 1_806_242))),
-        (1_000_000, 0.5, 0.99, Some((498_712, 501_289))),
-    ] {
-        let expected = expected.map(|(low, high)| Bounds {
-            low: f64::from(low),
-            high: f64::from(high),
-        });
-        let ranks: Vec<f64> = (1..=n).map(f64::from).collect();
-        assert_eq!(quantile_interval(&ranks, p, confidence), expected);
-        let counts: Vec<(f64, u64)> = ranks.iter().map(|&rank| (rank, 1)).collect();
-        assert_eq!(
-            quantile_interval_of_counts(&counts, p, confidence),
-            expected
-        );
-    }
-}
-
-/// `kstest(values, 'uniform')`, and `kstwo.sf(d, n)` for samples with known D.
-#[test]
-fn kolmogorov() {
-    let values = [0.05, 0.12, 0.31, 0.33, 0.48, 0.52, 0.67, 0.71, 0.88, 0.93];
-    let test = kolmogorov_smirnov(&values, |x| x).unwrap();
-    near(test.statistic, 0.11);
-    near(test.p, 0.998_342_307_284_220_9);
-    for (n, d, expected, relative) in [
-        (10, 0.2, 0.748_719_04, 1e-9),
-        (10, 0.5, 0.007_777_41, 1e-9),
-        (20, 0.9, 2.000_686_645_507_803_7e-20, 1e-9),
-        (50, 0.1, 0.662_311_270_465_818_6, 1e-9),
-        (100, 0.136, 0.044_860_299_790_847_456, 1e-9),
-        (140, 0.05, 0.857_648_029_765_611_4, 1e-9),
-        (140, 0.2, 2.198_156_330_220_022_2e-5, 1e-6),
-        // The corrected limit is used beyond 140 values.
-        (141, 0.1, 0.111_284_455_164_679_44, 0.01),
-        (1000, 0.04, 0.079_339_560_590_002_24, 0.01),
-    ] {
-        // Values that are evenly spread and moved up by d minus half a step, so that D equals d.
-        let step = 1.0 / f64::from(n);
-        let spread: Vec<f64> = (0..n).map(|i| f64::from(i) * step + d).collect();
-        let test = kolmogorov_smirnov(&spread, |x| x.min(1.0)).unwrap();
-        near(test.statistic, d);
-        assert!(
-            (test.p - expected).abs() <= relative * expected,
-            "{n} {d}: {} is not {expected}",
-            test.p
-        );
-    }
-}
-
-const GAPS: [f64; 10] = [0.3, 1.2, 0.05, 0.7, 2.1, 0.4, 0.9, 0.15, 1.7, 0.6];
-
-/// `kstest(GAPS, 'expon')`, and `kstest` of the transformed spacings.
-#[test]
-fn exponential() {
-    let known = exponential_gaps(&GAPS, Some(1.0)).unwrap();
-    near(known.statistic, 0.122_456_428_252_981_86);
-    near(known.p, 0.993_477_978_095_815_6);
-    let shape = exponential_gaps(&GAPS, None).unwrap();
-    near(shape.statistic, 0.111_111_111_111_111_16);
-    near(shape.p, 0.999_063_343_291_583_1);
-}
-
-/// `chisquare`, and `chi2.sf` of the index of dispersion.
+/// `chi2.sf` of the index of dispersion.
 #[test]
 fn counts() {
-    let test = chi_square(&[18, 25, 16, 14, 30, 17], &[20.0; 6], 0).unwrap();
-    near(test.statistic, 9.5);
-    near(test.p, 0.090_707_391_704_047_37);
-    assert_eq!(test.degrees_of_freedom, Some(5.0));
     let test = poisson_dispersion(&[12, 15, 9, 11, 18, 14, 13, 10, 16, 12]).unwrap();
     near(test.statistic, 5.384_615_384_615_385);
     near(test.p, 0.400_850_277_637_174_7);
@@ -199,13 +87,9 @@ fn many_comparisons() {
     for (found, expected) in holm(&p).into_iter().zip([0.04, 0.09, 0.09, 0.025, 0.2]) {
         near(found, expected);
     }
-    let found = benjamini_hochberg(&p);
-    for (found, expected) in found.into_iter().zip([0.025, 0.05, 0.05, 0.025, 0.2]) {
-        near(found, expected);
-    }
 }
 
-/// `statsmodels.tsa.stattools.acf` and `linregress`.
+/// `statsmodels.tsa.stattools.acf`.
 #[test]
 fn series() {
     let expected = [1.0, 0.267_670_78, 0.363_629_76, -0.038_393_76];
@@ -213,66 +97,6 @@ fn series() {
         let found = autocorrelation(&both(), lag).unwrap();
         assert!((found - expected).abs() < 1e-8, "{found} at {lag}");
     }
-    near(slope(&both()).unwrap().per_step, 0.246_323_529_411_764_75);
-}
-
-/// `scipy.optimize.curve_fit` of the law.
-#[test]
-fn scaling_laws() {
-    let throughput = [955.0, 1878.0, 3548.0, 6531.0, 9897.0, 12_010.0, 11_050.0];
-    let levels: Vec<Level> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
-        .into_iter()
-        .zip(throughput)
-        .map(|(n, throughput)| Level { n, throughput })
-        .collect();
-    let tight = |found: f64, expected: f64| {
-        assert!(
-            (found / expected - 1.0).abs() < 1e-6,
-            "{found} is not {expected}"
-        );
-    };
-    let law = universal_scalability(&levels).unwrap();
-    tight(law.rate, 1_005.882_796_242_553_7);
-    tight(law.contention, 0.030_550_083_533_485_713);
-    tight(law.coherency, 0.000_723_547_433_930_510_4);
-    tight(law.r_squared, 0.999_677_569_015_050_1);
-    tight(
-        law.peak().unwrap(),
-        ((1.0 - law.contention) / law.coherency).sqrt(),
-    );
-    let law = amdahl(&levels[..6]).unwrap();
-    tight(law.rate, 1_158.166_217_859_465_4);
-    tight(law.contention, 0.064_902_902_529_298_73);
-    assert_eq!(law.peak(), None);
-}
-
-/// Fitting levels that follow a law exactly returns that law, including corner cases.
-#[test]
-fn scaling_laws_are_found_again() {
-    for (contention, coherency) in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.001), (0.05, 0.002)] {
-        let levels: Vec<Level> = (0..7)
-            .map(|power| f64::from(1 << power))
-            .map(|n| Level {
-                n,
-                throughput: 500.0 * n / (1.0 + contention * (n - 1.0) + coherency * n * (n - 1.0)),
-            })
-            .collect();
-        let law = universal_scalability(&levels).unwrap();
-        assert!((law.rate - 500.0).abs() < 1e-6, "{law:?}");
-        assert!((law.contention - contention).abs() < 1e-9, "{law:?}");
-        assert!((law.coherency - coherency).abs() < 1e-9, "{law:?}");
-    }
-}
-
-/// `scipy.stats.bootstrap((B,), mean, method='BCa', n_resamples=400000)` at the confidence 1 - 2
-/// norm.sf(sqrt(9/8) t.ppf(0.975, 8)) = 0.98555, to which 95 % of nine values is widened.
-#[test]
-fn bootstrap_of_a_mean() {
-    let average = |values: &[f64]| mean(values).unwrap();
-    let bounds = bootstrap::bca(&B, average, 0.95, 100_000, 1).unwrap();
-    assert!((bounds.low - 16.1556).abs() < 0.025, "{bounds:?}");
-    assert!((bounds.high - 17.9111).abs() < 0.025, "{bounds:?}");
-    assert_eq!(Some(bounds), bootstrap::bca(&B, average, 0.95, 100_000, 1));
 }
 
 #[test]
@@ -284,14 +108,6 @@ fn autocorrelation_time_of_a_long_wave_and_of_an_alternation() {
 }
 
 #[test]
-fn a_period_is_found_and_none_in_a_trend() {
-    let beat: Vec<f64> = (0..200).map(|i| f64::from(u8::from(i % 17 < 2))).collect();
-    assert_eq!(period(&beat), Some(17.0));
-    let trend: Vec<f64> = (0..200).map(f64::from).collect();
-    assert_eq!(period(&trend), None);
-}
-
-#[test]
 fn stalls_with_a_period_and_without() {
     let mut series = vec![1000.0; 100];
     for start in [10, 31, 50, 70, 91] {
@@ -299,10 +115,8 @@ fn stalls_with_a_period_and_without() {
         series[start + 1] = 40.0;
     }
     let found = stalls(&series, &series, STALL_SHARE).unwrap();
-    assert_eq!(
-        (found.seconds, found.runs.len(), found.max_length),
-        (10, 5, 2)
-    );
+    let lengths: Vec<usize> = found.runs.iter().map(|run| run.length).collect();
+    assert_eq!(lengths, [2; 5]);
     assert_eq!(
         found.runs[1],
         Run {
@@ -310,21 +124,16 @@ fn stalls_with_a_period_and_without() {
             length: 2
         }
     );
-    near(found.mean_length, 2.0);
-    near(found.share_of_time, 0.1);
-    assert_eq!(found.median_gap, Some(20.5));
     assert_eq!(found.period, Some(20.5));
     let mut series = vec![1000.0; 100];
     for start in [3, 9, 50, 52, 91] {
         series[start] = 50.0;
     }
     let found = stalls(&series, &series, STALL_SHARE).unwrap();
-    assert_eq!((found.seconds, found.period), (5, None));
+    assert_eq!((found.runs.len(), found.period), (5, None));
     series[0] = 50.1; // above a twentieth of the median
-    assert_eq!(stalls(&series, &series, STALL_SHARE).unwrap().seconds, 5);
-    let jitter = jitter(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-    near(jitter.iqr_share.unwrap(), 2.0 / 3.0);
-    near(jitter.cv.unwrap(), 2.5_f64.sqrt() / 3.0);
+    let found = stalls(&series, &series, STALL_SHARE).unwrap();
+    assert_eq!(found.runs.len(), 5);
 }
 
 #[test]
@@ -339,10 +148,6 @@ fn warm_up_ends_where_the_ramp_does() {
 /// Jain, Chiu and Hawe: if k of n have it all, the index is k / n.
 #[test]
 fn fairness_index() {
-    near(
-        fairness(&[5.0, 5.0, 0.0, 0.0, 0.0]).unwrap().jain.unwrap(),
-        0.4,
-    );
-    assert_eq!(fairness(&[5.0, 0.0]).unwrap().percent, None);
-    assert_eq!(fairness(&[0.0, 0.0]).unwrap().jain, None);
+    near(jain(&[5.0, 5.0, 0.0, 0.0, 0.0]).unwrap(), 0.4);
+    assert_eq!(jain(&[0.0, 0.0]), None);
 }

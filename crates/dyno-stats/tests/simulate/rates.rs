@@ -76,11 +76,6 @@ impl Rates {
         self
     }
 
-    /// Adds cycles of flushing: the rate falls steadily by this depth, and recovers at once.
-    pub(crate) fn flush_cycles(mut self, period: f64, depth: f64) -> Self {
-        self.scale(|second| 1.0 - depth * (second as f64 / period).fract())
-    }
-
     /// Adds a sine of this amplitude.
     pub(crate) fn swing(mut self, period: f64, amplitude: f64, phase: f64) -> Self {
         let angle = move |second: usize| (second as f64 / period + phase) * std::f64::consts::TAU;

@@ -2,6 +2,7 @@
 
 use dyno_core::finding::Outcome;
 use dyno_core::record::SessionShare;
+use dyno_stats::jain;
 
 use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::missing::Missing;
@@ -224,8 +225,4 @@ fn weakest_endpoint(view: &View) -> Option<(String, f64)> {
     let fair = total as f64 / endpoints.len() as f64;
     let weakest = endpoints.iter().min_by_key(|endpoint| endpoint.queries)?;
     Some((weakest.name.clone(), weakest.queries as f64 / fair * 100.0))
-}
-
-fn jain(values: &[f64]) -> Option<f64> {
-    dyno_stats::laws::fairness(values).and_then(|fairness| fairness.jain)
 }

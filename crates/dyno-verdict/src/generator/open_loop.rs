@@ -360,7 +360,7 @@ fn arrivals_per_bin(view: &View) -> Option<Vec<u64>> {
 }
 
 fn poisson(counts: &[u64], mean: f64) -> CheckResult {
-    let Some(test) = dyno_stats::tests::poisson_dispersion(counts) else {
+    let Some(test) = dyno_stats::poisson_dispersion(counts) else {
         return CheckResult::not_checked("The arrivals have no dispersion to test.");
     };
     let index = test.statistic / (counts.len() - 1) as f64;

@@ -89,9 +89,8 @@ pub enum Act {
     Burners(f64, usize),
     /// The whole run is pinned to one CPU, which it shares with this many processes.
     Pinned(usize),
-    /// From this second on, another process writes to the server's disk and bypasses the cache.
-    Writes(f64),
-    /// The same, but from before the start of the run.
+    /// Another process writes to the server's disk from before the start of the run, and bypasses
+    /// the cache.
     WritesThroughout,
     /// The administrator takes a backup at this second, with the server's own tool.
     Backup(f64),

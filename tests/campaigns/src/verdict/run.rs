@@ -253,10 +253,6 @@ fn act(bed: &mut Bed, act: Act, running: &mut Running, load: &mut Vec<Child>) ->
             let cpus = thread::available_parallelism()?.get();
             load.extend(burners(per_cpu * cpus, None)?);
         }
-        Act::Writes(at) => {
-            running.run_for(Duration::from_secs_f64(at));
-            load.push(tools::writer(bed.folder())?);
-        }
         Act::Backup(at) => {
             running.run_for(Duration::from_secs_f64(at));
             tools::backup(bed)?;

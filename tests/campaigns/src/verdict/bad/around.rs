@@ -5,23 +5,18 @@ use xtask::servers::Kind::{Mariadb, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
+const HALF_SLOW: Case = Case::new(
+    On::Throttled(Mariadb),
+    "half of the sessions have a slow link",
+    "SHAPES --reads=1 -c 8 -t 12s --warmup 0",
+)
+.prepared("SHAPES")
+.finds(Expect::Check("fairness", "doubt", "unevenly"))
+.also(&["latency-modes"]);
+
 pub(super) const CASES: &[Case] = &[
-    Case::new(
-        On::Throttled(Mariadb),
-        "half of the sessions have a slow link",
-        "SHAPES --reads=1 -c 8 -t 12s --warmup 0",
-    )
-    .prepared("SHAPES")
-    .finds(Expect::Check("fairness", "doubt", "unevenly"))
-    .also(&["latency-modes"]),
-    Case::new(
-        On::Throttled(Postgres),
-        "half of the sessions have a slow link",
-        "SHAPES --reads=1 -c 8 -t 12s --warmup 0",
-    )
-    .prepared("SHAPES")
-    .finds(Expect::Check("fairness", "doubt", "unevenly"))
-    .also(&["latency-modes"]),
+    HALF_SLOW,
+    HALF_SLOW.on(On::Throttled(Postgres)),
     Case::new(
         On::Galera,
         "flow control pauses the node",

@@ -6,6 +6,14 @@ use super::super::case::{Act, Case, Expect, On, doubted};
 
 const READS: &str = "SHAPES --reads=1 -c 4 -t 12s --warmup 0";
 
+const NO_TABLE: Case = doubted(
+    Mariadb,
+    "no statement touches a table",
+    "SHAPES -c 4 -t 6s --warmup 0",
+    "work-done",
+    "touch no table",
+);
+
 pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -21,27 +29,9 @@ pub(super) const CASES: &[Case] = &[
         "latency-modes",
         "have two modes",
     ),
-    doubted(
-        Mariadb,
-        "no statement touches a table",
-        "SHAPES -c 4 -t 6s --warmup 0",
-        "work-done",
-        "touch no table",
-    ),
-    doubted(
-        Mysql,
-        "no statement touches a table",
-        "SHAPES -c 4 -t 6s --warmup 0",
-        "work-done",
-        "touch no table",
-    ),
-    doubted(
-        Postgres,
-        "no statement touches a table",
-        "SHAPES -c 4 -t 6s --warmup 0",
-        "work-done",
-        "touch no table",
-    ),
+    NO_TABLE,
+    NO_TABLE.on(On::Server(Mysql)),
+    NO_TABLE.on(On::Server(Postgres)),
     doubted(
         Mysql,
         "it is always the same row",

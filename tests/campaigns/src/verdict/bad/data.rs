@@ -18,6 +18,14 @@ const fn updates(on: On, what: &'static str, words: &'static str) -> Case {
         .finds(Expect::Check("durability", "doubt", words))
 }
 
+const ROLLED_BACK: Case = doubted(
+    Mariadb,
+    "every transaction is rolled back",
+    "SHAPES --writes=1 --rolls-back=1 -c 2 -t 4s --warmup 0",
+    "durability",
+    "",
+);
+
 pub(super) const CASES: &[Case] = &[
     point_selects(Mariadb, "the table is empty")
         .before(&["DELETE FROM sbtest1"])
@@ -80,20 +88,8 @@ pub(super) const CASES: &[Case] = &[
         "ALTER TABLE sbtest1 ENGINE = MEMORY",
     ]),
     updates(On::SqliteInMemory, "the file is in memory", "tmpfs"),
-    doubted(
-        Mariadb,
-        "every transaction is rolled back",
-        "SHAPES --writes=1 --rolls-back=1 -c 2 -t 4s --warmup 0",
-        "durability",
-        "",
-    ),
-    doubted(
-        Postgres,
-        "every transaction is rolled back",
-        "SHAPES --writes=1 --rolls-back=1 -c 2 -t 4s --warmup 0",
-        "durability",
-        "",
-    ),
+    ROLLED_BACK,
+    ROLLED_BACK.on(On::Server(Postgres)),
     doubted(
         Mysql,
         "the server commits nothing by itself",

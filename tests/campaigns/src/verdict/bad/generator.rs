@@ -5,6 +5,14 @@ use xtask::servers::Kind::{Mariadb, Mysql, Postgres};
 
 use super::super::case::{Act, Case, Expect, On, doubted};
 
+const NO_STATEMENT: Case = Case::new(
+    On::Server(Mariadb),
+    "a script that asks no statement",
+    "SHAPES --statements=0 -c 2 -t 3s --warmup 0",
+)
+.prepared("SHAPES")
+.finds(Expect::Check("work-done", "refuse", "no statement"));
+
 pub(super) const CASES: &[Case] = &[
     doubted(
         Mariadb,
@@ -112,18 +120,6 @@ pub(super) const CASES: &[Case] = &[
         "started but did not end",
     )
     .also(&["samples", "steady-state", "stalls", "length", "work-done"]),
-    Case::new(
-        On::Server(Mariadb),
-        "a script that asks no statement",
-        "SHAPES --statements=0 -c 2 -t 3s --warmup 0",
-    )
-    .prepared("SHAPES")
-    .finds(Expect::Check("work-done", "refuse", "no statement")),
-    Case::new(
-        On::Server(Postgres),
-        "a script that asks no statement",
-        "SHAPES --statements=0 -c 2 -t 3s --warmup 0",
-    )
-    .prepared("SHAPES")
-    .finds(Expect::Check("work-done", "refuse", "no statement")),
+    NO_STATEMENT,
+    NO_STATEMENT.on(On::Server(Postgres)),
 ];

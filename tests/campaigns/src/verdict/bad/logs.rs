@@ -25,6 +25,14 @@ const fn touching(
     Case::new(On::Server(kind), what, run).prepared(prepare)
 }
 
+const NO_TABLE: Case = touching(
+    Mysql,
+    "statements touch no table",
+    "TOUCHES --what=nothing",
+    "TOUCHES --what=nothing -c 2 -t 8s --warmup 0",
+)
+.finds(Expect::Check("work-done", "doubt", "touch no table"));
+
 pub(super) const CASES: &[Case] = &[
     logged(
         Mysql,
@@ -76,20 +84,8 @@ pub(super) const CASES: &[Case] = &[
         "debug_print_plan",
         &["-c", "debug_print_plan=on"],
     ),
-    touching(
-        Mysql,
-        "statements touch no table",
-        "TOUCHES --what=nothing",
-        "TOUCHES --what=nothing -c 2 -t 8s --warmup 0",
-    )
-    .finds(Expect::Check("work-done", "doubt", "touch no table")),
-    touching(
-        Postgres,
-        "statements touch no table",
-        "TOUCHES --what=nothing",
-        "TOUCHES --what=nothing -c 2 -t 8s --warmup 0",
-    )
-    .finds(Expect::Check("work-done", "doubt", "touch no table")),
+    NO_TABLE,
+    NO_TABLE.on(On::Server(Postgres)),
     doubted(
         Mariadb,
         "a transaction left open keeps purge behind",

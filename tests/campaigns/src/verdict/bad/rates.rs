@@ -135,17 +135,29 @@ pub(super) const fn stops(times: u32, for_ms: u64, between_ms: u64) -> Stops {
 const LOCK: &[&str] = &["LOCK TABLES shape WRITE"];
 const PG_LOCK: &[&str] = &["BEGIN", "LOCK TABLE shape IN ACCESS EXCLUSIVE MODE"];
 
+const TABLE_LOCKED: Case = doubted(
+    Mariadb,
+    "somebody locks the table for 4 of 14 s",
+    "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
+    "stalls",
+    "metadata lock",
+)
+.while_(Act::Holds(3.0, 4.0, LOCK))
+.also(&["steady-state"]);
+
+const ALL_LOCKED: Case = doubted(
+    Mysql,
+    "somebody locks all tables for a backup for 5 of 15 s",
+    "SHAPES --writes=1 -c 4 -t 15s --warmup 0",
+    "stalls",
+    "lock",
+)
+.while_(Act::Holds(3.0, 5.0, &["FLUSH TABLES WITH READ LOCK"]))
+.also(&["steady-state"]);
+
 /// Locks, stopped servers, and stopped load generators.
 pub(super) const STALLS: &[Case] = &[
-    doubted(
-        Mariadb,
-        "somebody locks the table for 4 of 14 s",
-        "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
-        "stalls",
-        "metadata lock",
-    )
-    .while_(Act::Holds(3.0, 4.0, LOCK))
-    .also(&["steady-state"]),
+    TABLE_LOCKED,
     doubted(
         Mariadb,
         "somebody locks the table for 11 of 16 s",
@@ -155,33 +167,9 @@ pub(super) const STALLS: &[Case] = &[
     )
     .while_(Act::Holds(2.0, 11.0, LOCK))
     .also(&["steady-state"]),
-    doubted(
-        Mysql,
-        "somebody locks the table for 4 of 14 s",
-        "SHAPES --reads=1 -c 4 -t 14s --warmup 0",
-        "stalls",
-        "metadata lock",
-    )
-    .while_(Act::Holds(3.0, 4.0, LOCK))
-    .also(&["steady-state"]),
-    doubted(
-        Mysql,
-        "somebody locks all tables for a backup for 5 of 15 s",
-        "SHAPES --writes=1 -c 4 -t 15s --warmup 0",
-        "stalls",
-        "lock",
-    )
-    .while_(Act::Holds(3.0, 5.0, &["FLUSH TABLES WITH READ LOCK"]))
-    .also(&["steady-state"]),
-    doubted(
-        Mariadb,
-        "somebody locks all tables for a backup for 5 of 15 s",
-        "SHAPES --writes=1 -c 4 -t 15s --warmup 0",
-        "stalls",
-        "lock",
-    )
-    .while_(Act::Holds(3.0, 5.0, &["FLUSH TABLES WITH READ LOCK"]))
-    .also(&["steady-state"]),
+    TABLE_LOCKED.on(On::Server(Mysql)),
+    ALL_LOCKED,
+    ALL_LOCKED.on(On::Server(Mariadb)),
     doubted(
         Postgres,
         "somebody locks the table for 4 of 14 s",

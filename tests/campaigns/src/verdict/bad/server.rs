@@ -17,21 +17,56 @@ const fn refused(
     doubted(kind, what, run, check, words).finds(Expect::Check(check, "refuse", words))
 }
 
+const FOURTH_FAILS: Case = refused(
+    Mariadb,
+    "every fourth event fails",
+    "SHAPES --reads=1 --fail-every=4 -c 4 -t 3s --warmup 0",
+    "errors",
+    "1146",
+);
+
+const CRASH: Case = refused(
+    Mariadb,
+    "the server crashes and comes back",
+    READS,
+    "restarts",
+    "the server was restarted",
+)
+.while_(Act::Crash(3.0))
+.also(&["stalls", "steady-state", "observers", "errors"]);
+
+const RESTART: Case = refused(
+    Mysql,
+    "the server is restarted",
+    READS,
+    "restarts",
+    "the server was restarted",
+)
+.while_(Act::Restart(3.0))
+.also(&["stalls", "steady-state", "observers", "errors"]);
+
+const SESSIONS_ENDED: Case = doubted(
+    Mariadb,
+    "all sessions are ended again and again",
+    "SHAPES --reads=1 -c 4 -t 12s --warmup 0 --pause=0.05",
+    "restarts",
+    "the server was not restarted",
+)
+.while_(Act::KillsSessions(0.3, 25))
+.also(&["observers", "errors", "stalls", "steady-state"]);
+
+const OTHER_LOAD: Case = doubted(
+    Mariadb,
+    "somebody else loads the same server",
+    READS,
+    "server-counters",
+    "",
+)
+.while_(Act::OtherLoad("SHAPES --reads=1 -c 8 -t 16s --warmup 0"));
+
 pub(super) const CASES: &[Case] = &[
-    refused(
-        Mariadb,
-        "every fourth event fails",
-        "SHAPES --reads=1 --fail-every=4 -c 4 -t 3s --warmup 0",
-        "errors",
-        "1146",
-    ),
-    refused(
-        Mysql,
-        "every fourth event fails",
-        "SHAPES --reads=1 --fail-every=4 -c 4 -t 3s --warmup 0",
-        "errors",
-        "1146",
-    ),
+    FOURTH_FAILS,
+    FOURTH_FAILS.on(On::Server(Mysql)),
     refused(
         Postgres,
         "every fourth event fails",
@@ -53,60 +88,12 @@ pub(super) const CASES: &[Case] = &[
         "errors",
         "42P01",
     ),
-    refused(
-        Mariadb,
-        "the server crashes and comes back",
-        READS,
-        "restarts",
-        "the server was restarted",
-    )
-    .while_(Act::Crash(3.0))
-    .also(&["stalls", "steady-state", "observers", "errors"]),
-    refused(
-        Postgres,
-        "the server crashes and comes back",
-        READS,
-        "restarts",
-        "the server was restarted",
-    )
-    .while_(Act::Crash(3.0))
-    .also(&["stalls", "steady-state", "observers", "errors"]),
-    refused(
-        Mysql,
-        "the server is restarted",
-        READS,
-        "restarts",
-        "the server was restarted",
-    )
-    .while_(Act::Restart(3.0))
-    .also(&["stalls", "steady-state", "observers", "errors"]),
-    refused(
-        Mariadb,
-        "the server is restarted",
-        READS,
-        "restarts",
-        "the server was restarted",
-    )
-    .while_(Act::Restart(3.0))
-    .also(&["stalls", "steady-state", "observers", "errors"]),
-    doubted(
-        Mariadb,
-        "all sessions are ended again and again",
-        "SHAPES --reads=1 -c 4 -t 12s --warmup 0 --pause=0.05",
-        "restarts",
-        "the server was not restarted",
-    )
-    .while_(Act::KillsSessions(0.3, 25))
-    .also(&["observers", "errors", "stalls", "steady-state"]),
-    doubted(
-        Postgres,
-        "all sessions are ended again and again",
-        "SHAPES --reads=1 -c 4 -t 12s --warmup 0 --pause=0.05",
-        "restarts",
-        "the server was not restarted",
-    )
-    .while_(Act::KillsSessions(0.3, 25))
-    .also(&["observers", "errors", "stalls", "steady-state"]),
+    CRASH,
+    CRASH.on(On::Server(Postgres)),
+    RESTART,
+    RESTART.on(On::Server(Mariadb)),
+    SESSIONS_ENDED,
+    SESSIONS_ENDED.on(On::Server(Postgres)),
     doubted(
         Postgres,
         "the observer's connection is ended",
@@ -180,28 +167,7 @@ pub(super) const CASES: &[Case] = &[
         "innodb_doublewrite",
     )
     .server(&["--innodb-doublewrite=OFF"]),
-    doubted(
-        Mariadb,
-        "somebody else loads the same server",
-        READS,
-        "server-counters",
-        "",
-    )
-    .while_(Act::OtherLoad("SHAPES --reads=1 -c 8 -t 16s --warmup 0")),
-    doubted(
-        Postgres,
-        "somebody else loads the same server",
-        READS,
-        "server-counters",
-        "",
-    )
-    .while_(Act::OtherLoad("SHAPES --reads=1 -c 8 -t 16s --warmup 0")),
-    doubted(
-        Mysql,
-        "somebody else loads the same server",
-        READS,
-        "server-counters",
-        "",
-    )
-    .while_(Act::OtherLoad("SHAPES --reads=1 -c 8 -t 16s --warmup 0")),
+    OTHER_LOAD,
+    OTHER_LOAD.on(On::Server(Postgres)),
+    OTHER_LOAD.on(On::Server(Mysql)),
 ];
