@@ -209,3 +209,18 @@ fn bundles_are_resolved() {
     assert_eq!(mariadb, expected);
     assert_eq!(set("pg18").1, "max_wal_size=50G shared_buffers=70G");
 }
+
+#[test]
+fn settings_that_factors_change_or_imply_are_listed() {
+    let (name, text) = &examples()[0];
+    assert_has(text, "implies = [\"log_replica_updates\", \"relay_log_*\"]");
+    let experiment = Experiment::parse(name, text, None).unwrap();
+    let expected = [
+        "innodb_buffer_pool_size",
+        "log_bin",
+        "log_replica_updates",
+        "relay_log_",
+        "sync_binlog",
+    ];
+    assert_eq!(experiment.varied(), expected);
+}

@@ -35,10 +35,22 @@ pub(super) fn run(bench: &Bench) -> Result<Section> {
         command.env("DYNO_RESULTS", "none");
         command.args(["run", "oltp_point_select", "--target", &target]);
         command.args(["-c", "16", "--workers", "1", "--table-size", "1000000"]);
-        command.args(["--rate", "20000/s", "--spin", "20us", "--percentiles", "50,99,99.9"]);
+        command.args([
+            "--rate",
+            "20000/s",
+            "--spin",
+            "20us",
+            "--percentiles",
+            "50,99,99.9",
+        ]);
         // Without `--force`, Dyno refuses the null server, which does not have the rows that it
         // returns.
-        command.args(["-t", &format!("{}s", bench.options.seconds), "--force", "--json"]);
+        command.args([
+            "-t",
+            &format!("{}s", bench.options.seconds),
+            "--force",
+            "--json",
+        ]);
         let outcome = bench.measure(command)?;
         let summary: Value = serde_json::from_str(&outcome.report)
             .with_context(|| format!("`dyno run --json` is not JSON:\n{}", outcome.report))?;

@@ -303,6 +303,7 @@ impl<C: Caller> Running<'_, C> {
         let (trial, options) = caller.plan(line)?;
         let mut trial = self.at_the_limit(cell, (trial, &options), &identity)?;
         trial.plan.record.trial = Some(identity);
+        trial.plan.record.varied = lab.experiment.varied();
         let (label, pace) = (&lab.planned[next.trial].label, self.pace);
         caller.event(LabEvent::Measuring { label, pace });
         let capture = self.site.capture(cell)?;

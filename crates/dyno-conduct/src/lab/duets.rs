@@ -124,6 +124,7 @@ impl<'a, C: Caller> Running<'a, C> {
         }
         let (mut command, options) = self.caller.plan(line)?;
         command.plan.record.trial = Some(identity);
+        command.plan.record.varied = self.lab.experiment.varied();
         Ok((command, options))
     }
 }

@@ -192,6 +192,10 @@ pub struct RecordPlan {
     /// The identity of the experiment's trial that this run is; `null` for a run with its own plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<String>,
+    /// The settings that the factors of the trial's experiment change, or the beginnings of their
+    /// names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub varied: Vec<String>,
 }
 
 impl Default for RecordPlan {
@@ -214,6 +218,7 @@ impl Default for RecordPlan {
             gate: false,
             fail_if: Vec::new(),
             trial: None,
+            varied: Vec::new(),
         }
     }
 }

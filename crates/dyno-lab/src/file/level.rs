@@ -1,6 +1,6 @@
 //! A level: a plain value, or a named bundle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use dyno_core::factors;
@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::types::{LoadedBy, Server, Values};
+use super::types::{Experiment, Factor, LoadedBy, Server, Values};
 use super::values::{OneOrMany, Scalar};
 
 /// A level.
@@ -87,6 +87,35 @@ impl Level {
         let cpus = self.bundle().and_then(|bundle| bundle.host.get("cpus"));
         let cpus = cpus.and_then(|cpus| factors::number(&cpus.to_string()));
         cpus.or_else(|| factors::number(self.name()))
+    }
+}
+
+impl Experiment {
+    /// The settings that the levels of its factors change, and those that change with them. An
+    /// asterisk in the file is left out: the beginning of a name stands for all such names.
+    pub fn varied(&self) -> Vec<String> {
+        let all = self.factors.iter().flat_map(Factor::settings);
+        let all: BTreeSet<&str> = all.map(|name| name.trim_end_matches('*')).collect();
+        all.into_iter().map(str::to_owned).collect()
+    }
+}
+
+impl Factor {
+    fn settings(&self) -> impl Iterator<Item = &String> {
+        let levels = self.levels.get_ref().iter();
+        let levels = levels
+            .map(|level| level.get_ref())
+            .chain(&self.reserve)
+            .filter_map(Level::bundle);
+        let changed = levels.flat_map(|bundle| {
+            let replaced = bundle.replace_set.iter().flat_map(Values::keys);
+            bundle.set.keys().chain(&bundle.unset).chain(replaced)
+        });
+        let by_others = self.set_by.values();
+        let by_others =
+            by_others.flat_map(|levels| levels.get_ref().values().flat_map(Values::keys));
+        let of_levels = self.setting.iter().chain(changed).chain(by_others);
+        of_levels.chain(&self.implies)
     }
 }
 

@@ -185,11 +185,20 @@ fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
         .collect()
 }
 
-/// The names of the factors in which these sides differ; differences with these names are intended.
+/// The names of the factors in which these sides differ, and of the settings that these change:
+/// differences with these names are intended.
 pub(super) fn varied(base: &[View], new: &[View]) -> Vec<String> {
     let found = factors(base, new).into_iter();
     let names = found.filter_map(|one| Some(one.what.strip_prefix(FACTOR)?.to_owned()));
-    names.collect()
+    let mut names: Vec<String> = names.collect();
+    if !names.is_empty() {
+        let plans = base
+            .iter()
+            .chain(new)
+            .filter_map(|view| view.run.head.plan.as_ref());
+        names.extend(plans.flat_map(|plan| plan.record.varied.iter().cloned()));
+    }
+    names
 }
 
 /// The requested load of a run: options, sessions, pace, keys; not its duration.

@@ -305,6 +305,24 @@ fn differences_are_listed_and_doubted_unless_declared() {
     assert_eq!(outcome(&declared, 42), Pass);
 }
 
+/// The settings of an experiment's levels are intended, but only between different levels.
+#[test]
+fn settings_that_a_factor_changes_are_intended() {
+    let level = |mean: f64, seed: u64, level: &str, value: &str| {
+        let mut run = run(mean, seed);
+        setting(&mut run, "sync_binlog", value);
+        run.head
+            .factors
+            .insert("binlog".to_owned(), level.to_owned());
+        let plan = run.head.plan.as_mut().unwrap();
+        plan.record.varied = vec!["sync_".to_owned()];
+        run
+    };
+    let judged = |new: RunRecord| outcome(&sides(&[level(1000.0, 1, "durable", "1")], &[new]), 42);
+    assert_eq!(judged(level(1000.0, 2, "fast", "0")), Pass);
+    assert_eq!(judged(level(1000.0, 2, "durable", "0")), Doubt);
+}
+
 #[test]
 fn figures_of_another_meaning_are_refused() {
     let base = [run(1000.0, 1)];
