@@ -62,6 +62,12 @@ pub(crate) fn has_other_clients(view: &View) -> bool {
     server_counters(view).names(Cause::OtherClients)
 }
 
+/// Whether a part of the run's work did not reach the observed server, as behind a proxy that
+/// distributes it: the server's counters and CPU time are then those of a part.
+pub(crate) fn did_work_elsewhere(view: &View) -> bool {
+    counters(view).names(Cause::WorkElsewhere)
+}
+
 pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
                                         server.";
 
@@ -289,6 +295,7 @@ fn compared(view: &View, counted: &Counted, expected: &Expected, client: &Client
             "Look for a proxy, a cache, or another server behind the same name: work that the \
              client counted did not reach this server.",
         )
+        .naming([Cause::WorkElsewhere])
     } else if counted.per_s > most + room(most) {
         unexplained(view, counted, evidence, log_ins >= room(client.statements))
     } else {
