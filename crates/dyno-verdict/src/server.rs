@@ -8,7 +8,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use durability::{Promise, decides};
+pub(crate) use durability::{Promise, decides, foreign_tables};
 pub(crate) use logging::writing;
 pub use settings::same as same_setting;
 
@@ -185,8 +185,8 @@ fn connection(view: &View) -> CheckResult {
     .with_some("prepared", prepared, "percent of the statements")
 }
 
-/// If at least this share of the server's statements is the run's, the server's counters describe
-/// the run.
+/// The server's counters describe the run if at least this share of its statements is the run's,
+/// and if it executed at least this share of the run's.
 const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {
@@ -197,7 +197,7 @@ fn prepared_share(view: &View) -> Option<f64> {
     // The server also counts the observers' statements.
     let (_, own) = view.rates_while(names::DB_STATUS_QUESTIONS)?;
     let statements = view.mean(names::DB_STATUS_QUESTIONS)?;
-    if own < statements * OWN_MIN {
+    if own < statements * OWN_MIN || statements < own * OWN_MIN {
         return None;
     }
     Some(view.mean(names::DB_STATUS_COM_STMT_EXECUTE)? / own * 100.0)

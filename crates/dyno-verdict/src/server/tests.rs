@@ -241,6 +241,12 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
     });
     assert_lacks(&few.evidence, "executions");
+    // A proxy sent most of the run's statements to other servers.
+    let part = expect("connection", Pass, |run| {
+        series(run, "db.status.questions", &[2_000.0; 30]);
+        series(run, "db.status.com_stmt_execute", &[0.0; 30]);
+    });
+    assert_lacks(&part.evidence, "executions");
     // One of several nodes counts only its own part.
     let nodes = expect("connection", Pass, |run| {
         let first = summary(run).endpoints[0].clone();
