@@ -165,3 +165,20 @@ fn sessions_may_turn_the_log_off() {
     assert_begins(&without, words);
     assert!(rocks(60_000.0).starts_with("Each commit durable"));
 }
+
+#[test]
+fn sessions_decide_about_their_own_autocommit() {
+    for (server, own, outcome) in [
+        ("OFF", "1", Pass),
+        // Switching it on commits.
+        ("OFF", "0, 1", Pass),
+        ("ON", "0", Doubt),
+        ("ON", "1", Pass),
+    ] {
+        expect("durability", outcome, |run| {
+            counted(run, 0.0, 0.0);
+            setting(run, "autocommit", server);
+            fact(run, "client.settings[autocommit]", own);
+        });
+    }
+}
