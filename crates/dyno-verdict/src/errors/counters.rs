@@ -10,6 +10,7 @@ use dyno_core::summary::RunSummary;
 
 use super::company;
 use crate::check::{Check, CheckResult, thresholds};
+use crate::server::another_server;
 use crate::text;
 use crate::view::View;
 
@@ -65,7 +66,7 @@ pub(crate) fn has_other_clients(view: &View) -> bool {
 /// Whether a part of the run's work did not reach the observed server, as behind a proxy that
 /// distributes it: the server's counters and CPU time are then those of a part.
 pub(crate) fn did_work_elsewhere(view: &View) -> bool {
-    counters(view).names(Cause::WorkElsewhere)
+    counters(view).names(Cause::WorkElsewhere) || another_server(view).is_some()
 }
 
 pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
@@ -124,6 +125,9 @@ fn not_comparable(view: &View) -> Option<String> {
     }
     if !view.events(EventKind::Restart).is_empty() {
         return Some("The server was restarted, which reset its counters.".to_owned());
+    }
+    if let Some(how) = another_server(view) {
+        return Some(format!("{how}: the counters are those of several servers."));
     }
     if !view.events(EventKind::Observer).is_empty() {
         let why = "An observer missed part of the run: the server's rate and the client's cover \
