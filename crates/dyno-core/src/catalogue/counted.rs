@@ -110,6 +110,7 @@ bare! {
         DB_DATABASE_TEMP_BYTES = "db.database.temp_bytes";
         DB_DATABASE_DEADLOCKS = "db.database.deadlocks";
         DB_DATABASE_SESSIONS = "db.database.sessions";
+        DB_SERVER_SESSIONS = "db.server_sessions";
         DB_DATABASE_SIZE = "db.database.size";
         DB_BACKENDS = "db.backends";
         DB_BACKUPS = "db.backups";

@@ -31,6 +31,18 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
 }
 
 #[test]
+fn short_sessions_of_other_databases_count() {
+    let of = |all: f64| {
+        let mut run = closed(&[1000.0; 20], Product::Postgres);
+        samples::series(&mut run, "db.database.sessions", &[0.0; 20]);
+        samples::series(&mut run, "db.server_sessions", &[all; 20]);
+        judged(&run, "server-counters").outcome
+    };
+    assert_eq!(of(0.5), Doubt);
+    assert_eq!(of(0.0), Pass);
+}
+
+#[test]
 fn the_servers_own_vacuum_is_at_work_too() {
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     let vacuumed = |run: &mut RunRecord, busy: usize| {
