@@ -153,6 +153,9 @@ fn each_setting_has_its_class() {
         let settings = [(flush, "1"), ("log_bin", "ON"), ("sync_binlog", sync)];
         assert_eq!(class(&settings), Some(class_of_it), "{sync}");
     }
+    let every = |seconds: &'static str| [(flush, "2"), ("innodb_flush_log_at_timeout", seconds)];
+    assert_eq!(class(&every("1")), Some(Class::LastSecond));
+    assert_eq!(class(&every("60")), Some(Class::LastCommits));
     // The worst counts.
     let settings = [(flush, "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
     assert_eq!(class(&settings), Some(Class::LastCommits));
