@@ -249,7 +249,7 @@ fn uptime_s(view: &View) -> Option<f64> {
 
 /// Whether the engines of the run's tables are known, and none is InnoDB: its cache then does not
 /// concern them.
-fn are_of_other_engines(view: &View) -> bool {
+pub(crate) fn are_of_other_engines(view: &View) -> bool {
     let tables = groups(&view.run.facts).into_iter();
     let engines = tables.filter(TableGroup::counts).map(|table| table.engine);
     let engines: Option<Vec<String>> = engines.collect();
