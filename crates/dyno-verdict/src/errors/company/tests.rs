@@ -28,6 +28,11 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
         samples::series(run, CONNECTIONS, &[0.5; 30]);
         summary(run).totals.reconnects = 14;
     });
+    // A pool's connections are not other clients.
+    expect("server-counters", Pass, |run| {
+        samples::series(run, CONNECTIONS, &[0.5; 30]);
+        samples::fact(run, "server.proxy", "pgbouncer (8) 0.20 cores");
+    });
 }
 
 #[test]
