@@ -66,7 +66,15 @@ pub(crate) fn has_other_clients(view: &View) -> bool {
 /// Whether a part of the run's work did not reach the observed server, as behind a proxy that
 /// distributes it: the server's counters and CPU time are then those of a part.
 pub(crate) fn did_work_elsewhere(view: &View) -> bool {
-    counters(view).names(Cause::WorkElsewhere) || another_server(view).is_some()
+    let is_less = counters(view).names(Cause::WorkElsewhere);
+    is_less && !are_open(view) || another_server(view).is_some()
+}
+
+/// Whether PostgreSQL may not have counted transactions because sessions left them open.
+fn are_open(view: &View) -> bool {
+    let open = view.run.fact(names::CLIENT_SESSIONS_IN_TRANSACTION);
+    let open = open.and_then(|open| Some(open.split_once(" of ")?.0));
+    view.postgres() && open.is_some_and(|count| count != "0")
 }
 
 pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
