@@ -59,7 +59,9 @@ fn nodes_that_a_cluster_paused_are_doubted() {
     });
     let expected = "delayed the transactions of an average session for 0.1 s of each second";
     assert_has(&held.evidence, expected);
-    expect("flow-control", Pass, |run| series(run, DELAYED, &[0.16; 30]));
+    expect("flow-control", Pass, |run| {
+        series(run, DELAYED, &[0.16; 30])
+    });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
     check(&sqlite, "flow-control", NotChecked);
 }

@@ -249,7 +249,10 @@ impl<'a> Ends<'a> {
     /// The value that all sessions had; `None` if they changed it.
     fn autocommit(&self) -> Option<&'a str> {
         const NAME: &str = "autocommit";
-        let mut own = self.view.set_by_sessions().filter(|(name, _)| *name == NAME);
+        let mut own = self
+            .view
+            .set_by_sessions()
+            .filter(|(name, _)| *name == NAME);
         match (own.next(), own.next()) {
             (None, _) => self.view.run.setting(NAME),
             (Some((_, value)), None) if value != super::DEFAULT => Some(value),
