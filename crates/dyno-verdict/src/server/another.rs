@@ -58,9 +58,9 @@ fn clock_was_set(view: &View) -> bool {
 #[cfg(test)]
 mod tests {
     use dyno_core::finding::Cause;
-    use dyno_core::finding::Outcome::{Doubt, Pass, Refuse};
+    use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass, Refuse};
     use dyno_core::record::RunRecord;
-    use dyno_samples::{assert_begins, series};
+    use dyno_samples::{assert_begins, series, values};
 
     use crate::tests::{expect, judged, summary};
 
@@ -89,6 +89,19 @@ mod tests {
         // Late answers and small steps of the server's clock.
         expect("restarts", Pass, |run| moved(run, 5004.0));
         expect("restarts", Pass, |run| moved(run, 4995.0));
+    }
+
+    #[test]
+    fn settings_of_another_server_did_not_change() {
+        let differs = |run: &mut RunRecord| {
+            let other = values::setting("server_id", "1", Some("2"));
+            run.settings.push(other);
+        };
+        expect("moved-settings", Doubt, differs);
+        expect("moved-settings", NotChecked, |run| {
+            differs(run);
+            moved(run, 700.0);
+        });
     }
 
     #[test]
