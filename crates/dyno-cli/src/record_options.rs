@@ -59,6 +59,7 @@ pub(crate) fn record_plan(parsed: &Parsed) -> Result<RecordPlan> {
         gate: parsed.has("gate"),
         fail_if: thresholds.iter().map(Threshold::to_string).collect(),
         trial: None,
+        varied: Vec::new(),
     })
 }
 

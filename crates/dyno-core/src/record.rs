@@ -198,7 +198,7 @@ pub struct Series {
 pub enum EventKind {
     /// A deliberate disturbance of the target.
     Disturbance,
-    /// The server was restarted, or a different one answered.
+    /// The server was restarted.
     Restart,
     /// An observer failed or came back.
     Observer,

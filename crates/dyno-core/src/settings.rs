@@ -29,15 +29,20 @@ const OWN: [&str; 22] = [
 
 /// Settings that sessions can change themselves and that affect the durability or the logging of
 /// their statements.
-pub const OF_SESSIONS: [&str; 22] = [
+pub const OF_SESSIONS: [&str; 30] = [
+    "autocommit",
     "synchronous_commit",
     "sql_log_bin",
     "rocksdb_write_disable_wal",
     "synchronous",
     "journal_mode",
     "sql_log_off",
+    "slow_query_log",
     "long_query_time",
     "min_examined_row_limit",
+    "log_slow_rate_limit",
+    "log_slow_filter",
+    "log_min_messages",
     "log_statement",
     "log_min_duration_statement",
     "log_duration",
@@ -48,9 +53,12 @@ pub const OF_SESSIONS: [&str; 22] = [
     "log_parser_stats",
     "log_planner_stats",
     "log_executor_stats",
+    "debug_print_raw_parse",
     "debug_print_parse",
+    "debug_print_rewritten",
     "debug_print_plan",
     "auto_explain.log_min_duration",
+    "auto_explain.sample_rate",
     "pgaudit.log",
 ];
 

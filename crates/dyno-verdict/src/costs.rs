@@ -32,7 +32,7 @@ pub fn costs(run: &RunRecord) -> Vec<Cost> {
     let meter = Meter {
         events_per_s: view.events_per_s(),
         shared_host: charged_with_others(&view),
-        nodes: view.several_endpoints(),
+        elsewhere: done_elsewhere(&view),
         other_clients: errors::has_other_clients(&view),
         view: &view,
     };
@@ -191,6 +191,18 @@ fn counts_come_late(view: &View) -> Option<String> {
     })
 }
 
+/// Why the observed server did only a part of the work.
+fn done_elsewhere(view: &View) -> Option<String> {
+    if let Some(nodes) = view.several_endpoints() {
+        return Some(format!(
+            "the work went to {nodes} endpoints, and only the first is observed"
+        ));
+    }
+    errors::did_work_elsewhere(view).then(|| {
+        "a part of the work did not reach the observed server (see `server-counters`)".to_owned()
+    })
+}
+
 /// Why figures of the whole host are not those of the run.
 fn charged_with_others(view: &View) -> Option<String> {
     let (others, cpus) = view.mean(names::HOST_OTHERS_CPU).zip(view.cpus())?;
@@ -209,8 +221,8 @@ struct Meter<'a> {
     events_per_s: Option<f64>,
     /// Why costs of the host and of its disks are left out.
     shared_host: Option<String>,
-    /// The number of nodes that share the work; only one is observed.
-    nodes: Option<usize>,
+    /// Why the observed server did only a part of the work.
+    elsewhere: Option<String>,
     /// Whether others used the server.
     other_clients: bool,
 }
@@ -383,13 +395,13 @@ impl Meter<'_> {
         let others = self.view.is_shared() && !source.starts_with("client.");
         let with_others = self.shared_host.as_ref();
         let with_others = with_others.filter(|_| source.starts_with("host."));
-        // Observers cover only the first endpoint, but the divisor is the work of all.
+        // Observers cover only one server, but the divisor is the work of all.
         let of_one = ["server.", "db."]
             .iter()
             .any(|scope| source.starts_with(scope));
-        let nodes = self.nodes.filter(|_| of_one);
+        let elsewhere = self.elsewhere.as_ref().filter(|_| of_one);
         let per_s = per_s.filter(|per_s| {
-            per_s.is_finite() && !others && with_others.is_none() && nodes.is_none()
+            per_s.is_finite() && !others && with_others.is_none() && elsewhere.is_none()
         });
         // A cost lacks the part of the run that its observer missed.
         let first = source.split(" + ").next().unwrap_or(source);
@@ -413,11 +425,11 @@ impl Meter<'_> {
         let includes =
             (self.other_clients && of_server && value.is_some()).then_some(Cause::OtherClients);
         let left_out =
-            value.is_none() && (nodes.is_some() || little.is_none() && with_others.is_some());
+            value.is_none() && (elsewhere.is_some() || little.is_none() && with_others.is_some());
         let source = if value.is_some() {
             source.to_owned()
-        } else if let Some(nodes) = nodes {
-            format!("the work went to {nodes} endpoints, and only the first is observed")
+        } else if let Some(why) = elsewhere {
+            why.clone()
         } else if let Some(little) = little {
             little
         } else if let Some(why) = with_others {

@@ -11,6 +11,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cache::are_of_other_engines;
 pub(crate) use misses::missed;
 pub(crate) use schema::changed as changed_tables;
 

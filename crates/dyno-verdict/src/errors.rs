@@ -13,7 +13,7 @@ mod logs_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use counters::has_other_clients;
+pub(crate) use counters::{did_work_elsewhere, has_other_clients};
 pub(crate) use tables::OBSERVERS_ROWS;
 pub(crate) use work::{changes_out_of_sight, untouched};
 

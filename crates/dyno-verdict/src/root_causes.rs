@@ -11,8 +11,9 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Finding, Outcome};
 use dyno_core::summary::RunEnd;
 
+use crate::time::other_load;
 use crate::view::View;
-use crate::{errors, server};
+use crate::{errors, machine, server, server_host};
 
 /// A finding that another finding explains.
 #[derive(Clone, Copy)]
@@ -71,9 +72,16 @@ const RULES: &[Rule] = &[
             UNCERTAIN,
             Naming("warm-up", Cause::OtherProcesses),
             Naming("steady-state", Cause::OtherProcesses),
-            STARVED,
             Only("stalls", Cause::OtherProcesses),
         ],
+    },
+    Rule {
+        when: |judged| {
+            (judged.doubted("other-load") || judged.doubted("other-processes"))
+                && !judged.others_are_only_there()
+        },
+        why: "Other processes used the host's CPUs: see their finding.",
+        explains: &[STARVED],
     },
     Rule {
         when: |judged| judged.doubted_for("client-cpu", Cause::StarvedWorker),
@@ -354,6 +362,13 @@ impl Judged<'_> {
     fn named(&self, check: &str, cause: Cause) -> bool {
         let mut all = self.findings.iter();
         all.any(|finding| finding.check == check && finding.names(cause))
+    }
+
+    /// Whether other processes were busy only on the server's host: they took no CPU from the load
+    /// generator.
+    fn others_are_only_there(&self) -> bool {
+        let is_here = || machine::others_are_many(self.view) || other_load::for_a_part(self.view);
+        server_host::is_observed_apart(self.view.run) && !is_here()
     }
 
     fn restarted(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Checks 36 to 41: the server and its configuration.
 
+mod another;
 mod durability;
 mod logging;
 mod replication;
@@ -8,7 +9,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use durability::{Promise, decides};
+pub(crate) use another::another_server;
+pub(crate) use durability::{Promise, decides, foreign_tables};
 pub(crate) use logging::writing;
 pub use settings::same as same_setting;
 
@@ -52,8 +54,9 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "Restarts, fail-overs, lost and new connections",
         rule: "Refusal if the server restarted during the measurement, doubt if that was declared \
                as a disturbance. Doubt if {0} % of the events cost a reconnect, as many \
-               connections as sessions ended within {2} s, the server counted {3} connections per \
-               100 events, or it did not answer its observer {1} times.",
+               connections as sessions ended within {2} s, another server answered the observer, \
+               the server counted {3} connections per 100 events, or it did not answer its \
+               observer {1} times.",
         thresholds: &[RECONNECTS, SILENT, CUT_S, CONNECTIONS],
         make: restarts,
     },
@@ -185,8 +188,8 @@ fn connection(view: &View) -> CheckResult {
     .with_some("prepared", prepared, "percent of the statements")
 }
 
-/// If at least this share of the server's statements is the run's, the server's counters describe
-/// the run.
+/// The server's counters describe the run if at least this share of its statements is the run's,
+/// and if it executed at least this share of the run's.
 const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {
@@ -197,7 +200,7 @@ fn prepared_share(view: &View) -> Option<f64> {
     // The server also counts the observers' statements.
     let (_, own) = view.rates_while(names::DB_STATUS_QUESTIONS)?;
     let statements = view.mean(names::DB_STATUS_QUESTIONS)?;
-    if own < statements * OWN_MIN {
+    if own < statements * OWN_MIN || statements < own * OWN_MIN {
         return None;
     }
     Some(view.mean(names::DB_STATUS_COM_STMT_EXECUTE)? / own * 100.0)
@@ -236,18 +239,14 @@ fn restarts(view: &View) -> CheckResult {
     };
     let see_log = "See the server's log for why it ended or hung, and run again.";
     let result = if let Some(how) = &restart {
-        let declared = !view.events(EventKind::Disturbance).is_empty();
-        let outcome = if declared {
-            Outcome::Doubt
-        } else {
-            Outcome::Refuse
-        };
-        let disturbed = if declared {
-            ", during a declared disturbance"
-        } else {
-            ""
+        let (outcome, disturbed) = match view.events(EventKind::Disturbance).is_empty() {
+            true => (Outcome::Refuse, ""),
+            false => (Outcome::Doubt, ", during a declared disturbance"),
         };
         CheckResult::of(outcome, format!("{how}{disturbed}; {reconnects}."), see_log)
+    } else if let Some(how) = another_server(view) {
+        let lost = (totals.reconnects > 0).then_some(Cause::LostConnections);
+        CheckResult::doubt(format!("{how}; {reconnects}."), OF_ANOTHER).naming(lost)
     } else if (share >= RECONNECTS.value || all_ended(view)) && !asked || silent >= SILENT.value {
         let silence = match totals.reconnects {
             0 => silence(silent),
@@ -284,6 +283,9 @@ fn restarts(view: &View) -> CheckResult {
         .with("reconnects, share", share, "percent of the events")
         .with("seconds without an answer", silent, "count")
 }
+
+const OF_ANOTHER: &str = "Look for a fail-over, or connect to the server itself instead of a proxy \
+                          that distributes statements: the counters are those of several servers.";
 
 /// Whether as many connections as sessions ended at about the same time.
 fn all_ended(view: &View) -> bool {
@@ -395,13 +397,12 @@ pub(crate) fn restarted(view: &View) -> Option<String> {
         ));
     }
     let uptimes = view.points(names::DB_UPTIME);
-    let fell = uptimes.windows(2).find(|pair| pair[1].1 + 1.0 < pair[0].1);
-    if let Some(pair) = fell {
+    if let Some((before, after)) = another::restart(&uptimes) {
         return Some(format!(
             "The server's uptime fell from {} to {} at {}",
-            text::seconds(pair[0].1),
-            text::seconds(pair[1].1),
-            text::seconds(pair[1].0)
+            text::seconds(before.1),
+            text::seconds(after.1),
+            text::seconds(after.0)
         ));
     }
     let number = |name: &str| -> Option<f64> { view.run.fact(name)?.trim().parse().ok() };
@@ -409,7 +410,9 @@ pub(crate) fn restarted(view: &View) -> Option<String> {
         number(names::SERVER_UPTIME_S_START)?,
         number(names::SERVER_UPTIME_S_END)?,
     );
-    (end + 1.0 < start).then(|| {
+    // The server may be another one since before the last sample.
+    let is_new = uptimes.last().is_none_or(|(_, last)| end + 1.0 < *last);
+    (end + 1.0 < start && is_new).then(|| {
         format!(
             "The server had been up for {} at the start and for {} at the end",
             text::seconds(start),

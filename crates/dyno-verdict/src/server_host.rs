@@ -81,7 +81,7 @@ pub(crate) fn is_limited(run: &RunRecord) -> bool {
 
 /// Runs the host checks on the server's host and adds the results to the findings.
 pub(crate) fn apply(run: &RunRecord, context: &Context, findings: &mut [Finding]) {
-    if run.fact(names::SERVER_OBSERVER).is_none() || !is_another(run) {
+    if !is_observed_apart(run) {
         return;
     }
     let there = as_own(run);
@@ -113,10 +113,20 @@ fn add(own: &mut Finding, there: Finding) {
         }
         own.numbers.push(number);
     }
+    for cause in there.causes {
+        if !own.causes.contains(&cause) {
+            own.causes.push(cause);
+        }
+    }
     if there.outcome > own.outcome || !was_checked {
         own.outcome = there.outcome;
         own.advice = there.advice;
     }
+}
+
+/// Whether the server's host was observed from there and is another one.
+pub(crate) fn is_observed_apart(run: &RunRecord) -> bool {
+    run.fact(names::SERVER_OBSERVER).is_some() && is_another(run)
 }
 
 fn is_another(run: &RunRecord) -> bool {

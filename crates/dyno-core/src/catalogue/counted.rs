@@ -77,6 +77,8 @@ bare! {
         DB_STATUS_INNODB_REDO_LOG_LOGICAL_SIZE = "db.status.innodb_redo_log_logical_size";
         DB_STATUS_WSREP_FLOW_CONTROL_PAUSED_NS = "db.status.wsrep_flow_control_paused_ns";
         DB_STATUS_WSREP_FLOW_CONTROL_SENT = "db.status.wsrep_flow_control_sent";
+        DB_STATUS_WSREP_LOCAL_BF_ABORTS = "db.status.wsrep_local_bf_aborts";
+        DB_STATUS_WSREP_LOCAL_CERT_FAILURES = "db.status.wsrep_local_cert_failures";
         DB_STATUS_WSREP_LOCAL_RECV_QUEUE = "db.status.wsrep_local_recv_queue";
         DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM = "db.status.gr_flow_control_throttle_time_sum";
         DB_INNODB_HISTORY_LIST_LENGTH = "db.innodb.history_list_length";
@@ -110,6 +112,7 @@ bare! {
         DB_DATABASE_TEMP_BYTES = "db.database.temp_bytes";
         DB_DATABASE_DEADLOCKS = "db.database.deadlocks";
         DB_DATABASE_SESSIONS = "db.database.sessions";
+        DB_SERVER_SESSIONS = "db.server_sessions";
         DB_DATABASE_SIZE = "db.database.size";
         DB_BACKENDS = "db.backends";
         DB_BACKUPS = "db.backups";

@@ -359,11 +359,15 @@ pub(super) const COUNTERS: &[Counter] = &[
         .counts(Transaction)
         .note("only this node's"),
     status(
-        "db.status.wsrep_local_cert_failures",
+        names::DB_STATUS_WSREP_LOCAL_CERT_FAILURES,
         "wsrep_local_cert_failures",
     )
     .counts(Transaction),
-    status("db.status.wsrep_local_bf_aborts", "wsrep_local_bf_aborts").counts(Transaction),
+    status(
+        names::DB_STATUS_WSREP_LOCAL_BF_ABORTS,
+        "wsrep_local_bf_aborts",
+    )
+    .counts(Transaction),
     status(
         names::DB_STATUS_WSREP_LOCAL_RECV_QUEUE,
         "wsrep_local_recv_queue",

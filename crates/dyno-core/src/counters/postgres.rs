@@ -95,6 +95,12 @@ pub(super) const COUNTERS: &[Counter] = &[
     count(names::DB_DATABASE_SESSIONS, "pg_stat_database.sessions")
         .counts(Session)
         .only(SINCE_14),
+    count(
+        names::DB_SERVER_SESSIONS,
+        "pg_stat_database.sessions of all databases",
+    )
+    .counts(Session)
+    .only(SINCE_14),
     count(names::DB_DATABASE_SIZE, "pg_database_size").state(Byte, "bytes"),
     count(names::DB_BACKENDS, "pg_stat_database.numbackends").state(Session, "count"),
     count("db.backends.*", "pg_stat_activity")

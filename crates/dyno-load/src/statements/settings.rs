@@ -223,6 +223,7 @@ mod tests {
                 "synchronous_commit=off",
             ),
             ("SET sql_log_bin=0", "sql_log_bin=0"),
+            ("SET SESSION autocommit = 1", "autocommit=1"),
             ("SET @@session.sql_log_bin := 0", "sql_log_bin=0"),
             (
                 "SET GLOBAL x = 1, SESSION sql_log_off = ON",

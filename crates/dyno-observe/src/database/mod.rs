@@ -12,6 +12,7 @@ mod postgres;
 mod replication;
 mod secrets;
 mod sqlite;
+mod starts;
 mod states;
 mod statistics;
 mod status;

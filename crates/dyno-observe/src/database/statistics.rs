@@ -127,6 +127,8 @@ fn database(has: &dyn Fn(&str) -> bool) -> Part {
     // Connections made, since PostgreSQL 14.
     if has("pg_stat_database.sessions") {
         columns.push(count(&"sessions"));
+        let all = "(SELECT sum(sessions) FROM pg_catalog.pg_stat_database)";
+        columns.push(rate(names::DB_SERVER_SESSIONS, "count/s", source, all));
     }
     columns.push(rate(
         names::DB_DATABASE_TEMP_BYTES,

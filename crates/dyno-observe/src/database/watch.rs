@@ -19,13 +19,10 @@ use dyno_drivers::Control;
 use super::mysql::Mysql;
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
-use super::{Asking, Collector};
+use super::{Asking, Collector, starts};
 use crate::observers::own_descriptors;
 use crate::process::{Placed, locate, nodelay_of};
 use crate::sink::{Gauge, SampleBuffer, Sink};
-
-/// A server whose start time moves by more than this between two connections was restarted.
-const RESTART_S_MIN: f64 = 3.0;
 
 /// How often the timeout at the end may be extended.
 const END_SPANS_MAX: u32 = 5;
@@ -120,6 +117,7 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
         control: None,
         collector: None,
         started_s: None,
+        answered_at: 0,
         lost_at: None,
         is_refused: false,
     };
@@ -190,6 +188,8 @@ struct Watcher {
     collector: Option<Box<dyn Collector>>,
     /// When the server started, in seconds of the monotonic clock.
     started_s: Option<f64>,
+    /// When it last answered.
+    answered_at: Nanos,
     lost_at: Option<Nanos>,
     /// The refusal of samples was reported.
     is_refused: bool,
@@ -304,17 +304,11 @@ impl Watcher {
             let several = self.connector.endpoints().len() > 1;
             introduce(&self.sink, tls, socket, several);
         }
-        let now_s = Clock.now() as f64 / 1e9;
-        let started_s = claim.sound_s.or(claim.age_s).map(|age_s| now_s - age_s);
-        let before = self.started_s;
-        self.started_s = started_s.or(before);
-        if let (Some(before), Some(started)) = (before, started_s)
-            && started - before > RESTART_S_MIN
-        {
+        if let Some((kind, text)) = starts::changed(&claim, &mut self.started_s, self.answered_at) {
             collector.restart();
-            let text = restarted(&claim);
-            self.sink.event(Clock.now(), None, EventKind::Restart, text);
+            self.sink.event(Clock.now(), None, kind, text);
         }
+        self.answered_at = Clock.now();
         self.collector = Some(collector);
         if self.connector.blocks() {
             // An embedded database checkpoints its log when its last connection closes, which must
@@ -352,6 +346,9 @@ impl Watcher {
             Ok(())
         });
         self.shared.asked_at.store(0, Ordering::Relaxed);
+        if sampled.is_ok() {
+            self.answered_at = Clock.now();
+        }
         match sampled {
             Err(error) if !super::is_lost(&error) => {
                 if !std::mem::replace(&mut self.is_refused, true) {
@@ -449,17 +446,5 @@ fn introduce(sink: &Sink, tls: Option<String>, socket: Option<RawFd>, several: b
     if several {
         let why = "the target has several endpoints: only the first one is observed";
         sink.gap(names::DB_ENDPOINTS, why);
-    }
-}
-
-/// Describes a restarted server.
-fn restarted(claim: &crate::process::Claim) -> String {
-    let age_s = claim.age_s.unwrap_or_default();
-    match claim.sound_s {
-        Some(sound_s) if sound_s + RESTART_S_MIN < age_s => format!(
-            "the server recovered from a crash of one of its processes: its postmaster has been \
-             up for {age_s:.0} s, all others for {sound_s:.0} s"
-        ),
-        _ => format!("the server was restarted: it has been up for {age_s:.0} s"),
     }
 }

@@ -121,7 +121,9 @@ pub(super) const RULES: &[Rule] = &[
             let size = look
                 .view
                 .largest(names::DB_STATUS_INNODB_REDO_LOG_LOGICAL_SIZE)?;
-            (most > 0.0 && size / most >= REDO_FULL).then(|| {
+            // With the older innodb_log_file_size, MySQL shows its default here and uses more.
+            let is_known = most > 0.0 && size <= most;
+            (is_known && size >= REDO_FULL * most).then(|| {
                 format!(
                     "the redo log not yet freed by a checkpoint reached {} of its capacity; the \
                      server forces flushing before it is full",

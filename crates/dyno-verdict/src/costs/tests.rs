@@ -75,6 +75,35 @@ fn counters_of_one_of_several_nodes_give_no_costs() {
 }
 
 #[test]
+fn counters_of_one_server_behind_a_proxy_give_no_costs() {
+    let of = |questions: f64, name: &str| {
+        let mut run = dyno_samples::good();
+        series(&mut run, "db.status.questions", &[questions; 30]);
+        let all = costs(&run);
+        all.into_iter().find(|cost| cost.name == name).unwrap()
+    };
+    for name in ["server CPU", "page requests"] {
+        assert!(of(20_000.0, name).value.is_some(), "{name}");
+        // The proxy sends two thirds of the statements to other servers.
+        let part = of(6_700.0, name);
+        assert!(part.value.is_none() && part.left_out, "{part:?}");
+        assert!(part.source.contains("`server-counters`"), "{part:?}");
+    }
+    assert!(of(6_700.0, "client CPU").value.is_some());
+    // PostgreSQL does not count transactions that stay open.
+    let mut run = closed(&[1_000.0; 20], Product::Postgres);
+    series(&mut run, "db.database.xact_commit", &[300.0; 20]);
+    let is_known = |run: &RunRecord| {
+        let all = costs(run);
+        let cost = all.iter().find(|cost| cost.name == "server CPU").unwrap();
+        cost.value.is_some()
+    };
+    assert!(!is_known(&run));
+    samples::fact(&mut run, "client.sessions.in_transaction", "16 of 16");
+    assert!(is_known(&run));
+}
+
+#[test]
 fn each_counted_cost_is_in_the_table_of_counters() {
     for (name, series) in MYSQL.iter().chain(POSTGRES) {
         assert!(counters::of(series).is_some(), "{name}: {series}");

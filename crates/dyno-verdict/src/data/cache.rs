@@ -1,6 +1,7 @@
 //! Checks 16 and 17: the size of the data relative to the caches, and the cache hits.
 
 use dyno_core::catalogue::names;
+use dyno_core::tables::{TableGroup, groups};
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::context::Claim;
@@ -246,7 +247,22 @@ fn uptime_s(view: &View) -> Option<f64> {
     fact.trim().parse().ok().filter(|up: &f64| up.is_finite())
 }
 
+/// Whether the engines of the run's tables are known, and none is InnoDB: its cache then does not
+/// concern them.
+pub(crate) fn are_of_other_engines(view: &View) -> bool {
+    let tables = groups(&view.run.facts).into_iter();
+    let engines = tables.filter(TableGroup::counts).map(|table| table.engine);
+    let engines: Option<Vec<String>> = engines.collect();
+    engines.is_some_and(|engines| {
+        let is_innodb = |engine: &String| engine.eq_ignore_ascii_case("innodb");
+        view.mysql() && !engines.is_empty() && !engines.iter().any(is_innodb)
+    })
+}
+
 pub(super) fn miss_ratio(view: &View) -> Option<f64> {
+    if are_of_other_engines(view) {
+        return None;
+    }
     MISSES.iter().find_map(|(misses, others, hits)| {
         let (misses, others) = (view.mean(misses)?, view.mean(others)?);
         let all = if *hits { misses + others } else { others };
@@ -255,6 +271,9 @@ pub(super) fn miss_ratio(view: &View) -> Option<f64> {
 }
 
 fn misses_over_time(view: &View) -> Vec<(f64, f64)> {
+    if are_of_other_engines(view) {
+        return Vec::new();
+    }
     let of = |(name, others, hits): &(&str, &str, bool)| {
         let others = view.values(others);
         let misses = match view.always_zero(name) {
@@ -271,6 +290,9 @@ fn misses_over_time(view: &View) -> Vec<(f64, f64)> {
 }
 
 pub(super) fn cache_bytes(view: &View) -> Option<f64> {
+    if are_of_other_engines(view) {
+        return None;
+    }
     if let Some(size) = view.run.setting("innodb_buffer_pool_size") {
         return text::parse_bytes(size, 1.0);
     }

@@ -7,7 +7,7 @@ use dyno_core::catalogue::names;
 use dyno_core::tables::{TableGroup, groups};
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
-use crate::errors::OBSERVERS_ROWS;
+use crate::errors::{OBSERVERS_ROWS, did_work_elsewhere};
 use crate::missing::Missing;
 use crate::text;
 use crate::view::{Span, View};
@@ -113,6 +113,9 @@ fn rows_found_text(view: &View) -> String {
 fn scanned(view: &View) -> Option<f64> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
+        return None;
+    }
+    if did_work_elsewhere(view) {
         return None;
     }
     let (series, share) = match view.postgres() {

@@ -22,6 +22,30 @@ fn missing(run: &mut RunRecord, per_s: f64) {
 }
 
 #[test]
+fn the_cache_of_innodb_says_nothing_about_other_engines() {
+    let of = |engine: &'static str| {
+        expect_with("cache", Pass, |run, _| {
+            missing(run, 5000.0);
+            fact(run, "db.table[sbtest1].engine", engine);
+        })
+    };
+    let number = |engine: &'static str, name: &str| {
+        let found = of(engine);
+        let found = found.numbers.into_iter().find(|one| one.name == name);
+        found.and_then(|one| one.value)
+    };
+    for name in ["misses", "server's cache"] {
+        assert!(number("InnoDB", name).is_some(), "{name}");
+        assert_eq!(number("ROCKSDB", name), None, "{name}");
+    }
+    let warm = expect("cold-or-warm", NotChecked, |run| {
+        missing(run, 0.0);
+        fact(run, "db.table[sbtest1].engine", "MyISAM");
+    });
+    assert_has(&warm.evidence, "too few to see a trend");
+}
+
+#[test]
 fn the_cache_is_as_claimed() {
     for (claim, misses, outcome) in [
         (Some(Claim::InMemory), 10.0, Pass),

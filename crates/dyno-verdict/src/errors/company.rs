@@ -26,7 +26,12 @@ const OWN_SHARE: f64 = 0.001;
 /// others at work.
 const LOOKS_MIN: usize = 3;
 
-const CONNECTIONS: [&str; 2] = [names::DB_STATUS_CONNECTIONS, names::DB_DATABASE_SESSIONS];
+/// Those of the whole server, or else of the run's database.
+const CONNECTIONS: [&str; 3] = [
+    names::DB_STATUS_CONNECTIONS,
+    names::DB_SERVER_SESSIONS,
+    names::DB_DATABASE_SESSIONS,
+];
 
 /// Other active users, with the evidence of the statement counters.
 pub(super) fn at_work(view: &View, counted: &str) -> Option<CheckResult> {
@@ -108,6 +113,10 @@ fn new_connections(view: &View, name: &str) -> Option<(f64, f64)> {
 
 /// Sessions that end before the next look at the list; the connection counter shows them.
 fn short(view: &View, counted: &str) -> Option<CheckResult> {
+    // A pool in between makes connections of its own.
+    if view.run.fact(names::SERVER_PROXY).is_some() {
+        return None;
+    }
     let (connections, covered_s) = CONNECTIONS
         .iter()
         .find_map(|name| new_connections(view, name))?;

@@ -10,6 +10,7 @@ use dyno_core::summary::RunSummary;
 
 use super::company;
 use crate::check::{Check, CheckResult, thresholds};
+use crate::server::another_server;
 use crate::text;
 use crate::view::View;
 
@@ -60,6 +61,20 @@ fn server_counters(view: &View) -> CheckResult {
 /// Whether this check finds other clients on the server.
 pub(crate) fn has_other_clients(view: &View) -> bool {
     server_counters(view).names(Cause::OtherClients)
+}
+
+/// Whether a part of the run's work did not reach the observed server, as behind a proxy that
+/// distributes it: the server's counters and CPU time are then those of a part.
+pub(crate) fn did_work_elsewhere(view: &View) -> bool {
+    let is_less = counters(view).names(Cause::WorkElsewhere);
+    is_less && !are_open(view) || another_server(view).is_some()
+}
+
+/// Whether PostgreSQL may not have counted transactions because sessions left them open.
+fn are_open(view: &View) -> bool {
+    let open = view.run.fact(names::CLIENT_SESSIONS_IN_TRANSACTION);
+    let open = open.and_then(|open| Some(open.split_once(" of ")?.0));
+    view.postgres() && open.is_some_and(|count| count != "0")
 }
 
 pub(super) const OTHER_CLIENTS: &str = "End the sessions of other clients, or use a dedicated \
@@ -118,6 +133,9 @@ fn not_comparable(view: &View) -> Option<String> {
     }
     if !view.events(EventKind::Restart).is_empty() {
         return Some("The server was restarted, which reset its counters.".to_owned());
+    }
+    if let Some(how) = another_server(view) {
+        return Some(format!("{how}: the counters are those of several servers."));
     }
     if !view.events(EventKind::Observer).is_empty() {
         let why = "An observer missed part of the run: the server's rate and the client's cover \
@@ -289,6 +307,7 @@ fn compared(view: &View, counted: &Counted, expected: &Expected, client: &Client
             "Look for a proxy, a cache, or another server behind the same name: work that the \
              client counted did not reach this server.",
         )
+        .naming([Cause::WorkElsewhere])
     } else if counted.per_s > most + room(most) {
         unexplained(view, counted, evidence, log_ins >= room(client.statements))
     } else {

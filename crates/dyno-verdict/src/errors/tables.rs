@@ -5,6 +5,8 @@ mod tests;
 
 use dyno_core::catalogue::names;
 
+use super::counters::did_work_elsewhere;
+use crate::server::foreign_tables;
 use crate::text;
 use crate::view::View;
 
@@ -59,6 +61,10 @@ fn settled(view: &View, name: &str) -> Option<f64> {
 pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
     let endpoints = view.summary().map_or(0, |summary| summary.endpoints.len());
     if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
+        return None;
+    }
+    // Another server accessed the tables, or a cache in between answered.
+    if did_work_elsewhere(view) || !foreign_tables(view).is_empty() {
         return None;
     }
     let series = match view.postgres() {

@@ -287,6 +287,7 @@ fn server_and_client_counts_agree() {
         series(run, "db.status.questions", &[12_000.0; 30]);
     });
     assert!(missing.advice.contains("did not reach this server"));
+    assert_eq!(missing.causes, [Cause::WorkElsewhere]);
     let others = expect("server-counters", Doubt, |run| {
         series(run, "db.status.questions", &[30_000.0; 30]);
         series(run, "db.other_sessions", &[25.0; 30]);

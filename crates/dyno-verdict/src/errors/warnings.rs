@@ -4,7 +4,9 @@ use dyno_core::catalogue::names;
 use dyno_core::counters;
 use dyno_core::finding::Outcome;
 
+use super::counters::did_work_elsewhere;
 use crate::check::{Check, CheckResult, advice, thresholds};
+use crate::data::are_of_other_engines;
 use crate::text;
 use crate::view::View;
 
@@ -13,7 +15,7 @@ pub(super) const SERVER_WARNINGS: Check = Check {
     name: "server-warnings",
     title: "Deadlocks, lock waits and temporary files",
     rule: "Doubt from {0} deadlock, or {1} temporary tables or files on disk, per 100 events, and \
-           {2} of either in all.",
+           {2} of either in all. Otherwise not checked if the server did only a part of the work.",
     thresholds: &[DEADLOCKS, ON_DISK, FEWEST],
     make: server_warnings,
 };
@@ -32,12 +34,33 @@ const OF_DEADLOCKS: [&str; 3] = [
     names::DB_INNODB_LOCK_DEADLOCKS,
     names::DB_DATABASE_DEADLOCKS,
 ];
+/// Galera's conflicts between nodes, which have the same error as a deadlock.
+const OF_CLUSTERS: [&str; 2] = [
+    names::DB_STATUS_WSREP_LOCAL_CERT_FAILURES,
+    names::DB_STATUS_WSREP_LOCAL_BF_ABORTS,
+];
 /// MySQL's and MariaDB's error code of any deadlock.
 const DEADLOCK: &str = "1213";
 /// A larger ratio of errors to the server's count is not due to uncertain ends.
 const MORE: f64 = 1.1;
 
 fn server_warnings(view: &View) -> CheckResult {
+    let result = of_one_server(view);
+    match result.outcome == Outcome::Pass && is_of_a_part(view) {
+        true => CheckResult::not_checked(format!(
+            "Only one of several servers was observed. {}",
+            result.evidence
+        )),
+        false => result,
+    }
+}
+
+/// Whether the events are those of several servers, and the counters those of one.
+fn is_of_a_part(view: &View) -> bool {
+    view.several_endpoints().is_some() || did_work_elsewhere(view)
+}
+
+fn of_one_server(view: &View) -> CheckResult {
     let Some(events_per_s) = view.events_per_s() else {
         return CheckResult::not_checked("No event ended.");
     };
@@ -114,12 +137,16 @@ pub(super) struct OtherLocks {
 }
 
 impl OtherLocks {
-    /// `None` if there are none, or if the server does not count deadlocks of row locks.
+    /// `None` if there are none, or if the server does not count all deadlocks of row locks.
     pub(super) fn of(view: &View) -> Option<Self> {
+        if is_of_a_part(view) || are_of_other_engines(view) {
+            return None;
+        }
         let mut names = OF_DEADLOCKS.iter();
         let (series, per_s) = names.find_map(|name| Some((*name, view.mean(name)?)))?;
         let counter = counters::of(series).filter(|counter| !counter.remark.is_empty())?;
-        let counted = (per_s * view.length_s).round();
+        let of_clusters = OF_CLUSTERS.iter().filter_map(|name| view.mean(name));
+        let counted = ((per_s + of_clusters.sum::<f64>()) * view.length_s).round();
         let seen = view.summary()?.errors.get(DEADLOCK)?.count;
         (seen as f64 >= counted * MORE + FEWEST.value).then(|| Self {
             count: seen.saturating_sub(counted as u64),
@@ -135,5 +162,50 @@ impl OtherLocks {
             text::verb(self.count, "was", "were"),
             self.counter
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_core::db::ErrorKind;
+    use dyno_core::finding::Outcome::{NotChecked, Pass};
+    use dyno_core::record::RunRecord;
+    use dyno_samples::{assert_begins, fact, series};
+
+    use super::super::tests::failing;
+    use crate::tests::{expect, judged, summary};
+
+    #[test]
+    fn conflicts_that_other_counters_show_are_no_deadlocks_of_table_locks() {
+        let is_explained = |change: fn(&mut RunRecord)| {
+            let mut run = dyno_samples::good();
+            series(&mut run, "db.status.innodb_deadlocks", &[0.0; 30]);
+            failing(&mut run, "1213", ErrorKind::Conflict, 1_200);
+            change(&mut run);
+            judged(&run, "errors").evidence.contains("not of row locks")
+        };
+        assert!(is_explained(|_| {}));
+        // Galera's nodes changed the same rows.
+        assert!(!is_explained(|run| {
+            series(run, "db.status.wsrep_local_cert_failures", &[30.0; 30]);
+            series(run, "db.status.wsrep_local_bf_aborts", &[10.0; 30]);
+        }));
+        // InnoDB does not count MyRocks' deadlocks, and one server not those of others.
+        assert!(!is_explained(|run| {
+            fact(run, "db.table[sbtest1].engine", "ROCKSDB");
+        }));
+        assert!(!is_explained(|run| {
+            series(run, "db.status.questions", &[6_700.0; 30]);
+        }));
+    }
+
+    #[test]
+    fn counters_of_one_server_are_not_divided_by_the_events_of_all() {
+        expect("server-warnings", Pass, |_| {});
+        let part = expect("server-warnings", NotChecked, |run| {
+            let other = summary(run).endpoints[0].clone();
+            summary(run).endpoints.push(other);
+        });
+        assert_begins(&part.evidence, "Only one of several servers was observed");
     }
 }

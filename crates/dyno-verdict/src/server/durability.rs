@@ -21,10 +21,12 @@ use dyno_core::finding::{Cause, Durability, Outcome};
 use dyno_core::record::EventKind;
 
 use crate::check::{Check, CheckResult, advice, doubt_if};
+use crate::errors;
 use crate::text;
 use crate::view::View;
 use commits::Commits;
 pub(crate) use settings::decides;
+pub(crate) use stored::foreign as foreign_tables;
 
 /// The value with which a session restores the server's setting.
 const DEFAULT: &str = "default";
@@ -38,7 +40,8 @@ pub(super) const DURABILITY: Check = Check {
            wrote, writes were not committed, or {0} % of the transactions were rolled back, as a \
            whole or to a savepoint. Not checked if settings promise durable commits but no table \
            could be examined, or if nothing else is in doubt but statements attached another \
-           SQLite file, or the run wrote and may have used a foreign table.",
+           SQLite file, a part of the work went to other servers, or the run wrote and may have \
+           used a foreign table.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
@@ -251,6 +254,12 @@ fn durability(view: &View) -> CheckResult {
     {
         return CheckResult::not_checked(format!(
             "Only the first of {nodes} endpoints was observed. For that one: {}",
+            promise.sentence()
+        ));
+    }
+    if outcome == Outcome::Pass && errors::did_work_elsewhere(view) {
+        return CheckResult::not_checked(format!(
+            "A part of the work did not reach the observed server. For that one: {}",
             promise.sentence()
         ));
     }

@@ -88,6 +88,15 @@ fn lets_all_pass(value: &str) -> bool {
             .all(|plan| value.contains(plan))
 }
 
+fn lets_scans_pass(value: &str) -> bool {
+    value.contains("not_using_index")
+}
+
+/// A time limit, in seconds, that only few statements can exceed.
+fn is_long(value: &str) -> bool {
+    value.parse().is_ok_and(|limit: f64| limit >= 1.0)
+}
+
 /// No list of events means all of them.
 fn audits_statements(value: &str) -> bool {
     let events = ["query", "query_dml", "query_dml_no_select", "table"];
@@ -95,6 +104,7 @@ fn audits_statements(value: &str) -> bool {
 }
 
 const SLOW_LOG: &str = "slow_query_log";
+const FILTER: &str = "log_slow_filter";
 const OUTPUT: (&str, Is) = ("log_output", goes_somewhere);
 /// The level LOG is above ERROR: only these values exclude it.
 const LEVEL: (&str, Is) = ("log_min_messages", |it| it != "fatal" && it != "panic");
@@ -103,7 +113,7 @@ const POSTGRES: &[(&str, Is)] = &[LEVEL, DESTINATION];
 const SLOW: &[(&str, Is)] = &[
     OUTPUT,
     ("log_slow_rate_limit", is_often),
-    ("log_slow_filter", lets_all_pass),
+    (FILTER, lets_all_pass),
 ];
 
 const LOGGING: [Log; 20] = [
@@ -120,7 +130,7 @@ const LOGGING: [Log; 20] = [
             ("long_query_time", is_nothing),
             ("min_examined_row_limit", is_nothing),
             ("log_slow_rate_limit", is_often),
-            ("log_slow_filter", lets_all_pass),
+            (FILTER, lets_all_pass),
         ],
         with: Some("long_query_time"),
     },
@@ -188,11 +198,20 @@ pub(crate) fn writing<'a>(
 /// Statements that the server counted as slow, in percent, if it logs them; also because they used
 /// no index. The counter also moves if nothing is logged.
 fn slow(view: &View) -> Option<f64> {
-    let setting = |name: &str| view.run.setting(name).map(str::to_ascii_lowercase);
+    let setting = |name: &str| view.setting_of_sessions(name).map(str::to_ascii_lowercase);
     let is = |name: &str, is: Is| setting(name).map(|value| is(value.trim()));
+    let has = |name: &str, holds: Is| is(name, holds) == Some(true);
+    // With such a time limit, many statements are slow only because they use no index.
+    let scans = has("long_query_time", is_long);
+    // MySQL logs only so many of them a minute.
+    let throttled = scans
+        && has("log_queries_not_using_indexes", is_on)
+        && has("log_throttle_queries_not_using_indexes", |it| it != "0");
+    let passes = |name: &str| scans && name == FILTER && has(name, lets_scans_pass);
     let mut needs = SLOW.iter();
-    let written = is(SLOW_LOG, is_on) == Some(true)
-        && needs.all(|(name, holds)| is(name, *holds) != Some(false));
+    let written = has(SLOW_LOG, is_on)
+        && !throttled
+        && needs.all(|(name, holds)| is(name, *holds) != Some(false) || passes(name));
     let slow = view
         .mean(names::DB_STATUS_SLOW_QUERIES)
         .filter(|_| written)?;

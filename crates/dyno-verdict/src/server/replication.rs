@@ -22,7 +22,7 @@ pub(super) const FLOW_CONTROL: Check = Check {
     name: "flow-control",
     title: "Whether the cluster paused the node's writes",
     rule: "Doubt if Galera's flow control paused the node {0} % of the time, or group replication \
-           delayed its transactions as long, summed over sessions.",
+           delayed the sessions' transactions {0} % of their time.",
     thresholds: &[PAUSED],
     make: flow_control,
 };
@@ -32,26 +32,27 @@ thresholds! {
         "beyond occasional pauses, the slowest node limits throughput";
 }
 
-/// Seconds per second, of the node and of all its sessions.
-const PAUSES: [(&str, &str); 2] = [
-    ("Galera", names::DB_STATUS_WSREP_FLOW_CONTROL_PAUSED_NS),
-    (
-        "group replication",
-        names::DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM,
-    ),
-];
+/// A cluster's time in pauses, in seconds per second of the node; on average, if the counter is the
+/// sum of all sessions.
+fn pauses(view: &View) -> Option<(&'static str, f64)> {
+    if let Some(paused) = view.mean(names::DB_STATUS_WSREP_FLOW_CONTROL_PAUSED_NS) {
+        return Some(("Galera paused writes", paused));
+    }
+    let all = view.mean(names::DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM)?;
+    let sessions = view.drive().map_or(1, |drive| drive.sessions.max(1));
+    let words = "group replication delayed the transactions of an average session";
+    Some((words, all / f64::from(sessions)))
+}
 
 fn flow_control(view: &View) -> CheckResult {
     if view.imported() || view.embedded() || view.family().is_none() {
         return Missing::Cluster.or(view, "There is no server that could be a cluster node.");
     }
-    let clustered = |(_, series): &&(&str, &str)| view.mean(series).is_some();
-    let Some((what, series)) = PAUSES.iter().find(clustered) else {
+    let Some((what, paused)) = pauses(view) else {
         return CheckResult::not_checked(
             "The server counts no pauses of a cluster's flow control.",
         );
     };
-    let paused = view.mean(series).unwrap_or(0.0);
     let asked = view
         .mean(names::DB_STATUS_WSREP_FLOW_CONTROL_SENT)
         .filter(|per_s| *per_s > 0.0);
@@ -65,7 +66,7 @@ fn flow_control(view: &View) -> CheckResult {
     CheckResult::of(
         doubt_if(paused * 100.0 >= PAUSED.value),
         format!(
-            "Flow control of {what} paused writes for {} s of each second{by}.",
+            "Flow control of {what} for {} s of each second{by}.",
             text::plain(paused)
         ),
         "Find the node that applies too slowly (wsrep_flow_control_sent and wsrep_local_recv_queue \

@@ -2,7 +2,7 @@
 
 use dyno_core::record::{EventKind, SettingChange};
 
-use super::is_servers_own;
+use super::{another_server, is_servers_own};
 use crate::check::{Check, CheckResult};
 use crate::missing::Missing;
 use crate::text;
@@ -24,7 +24,7 @@ pub(super) const MOVED: Check = Check {
     title: "Settings that changed during the run",
     rule: "Doubt if a setting changed, even if it changed back, or a table's engine or persistence \
            did. The server's counters and positions do not count. A change shorter than a second \
-           may be missed.",
+           may be missed. Not checked if another server answered the observer.",
     thresholds: &[],
     make: moved,
 };
@@ -95,6 +95,9 @@ fn moved(view: &View) -> CheckResult {
             ))
         })
     };
+    if let Some(how) = another_server(view) {
+        return CheckResult::not_checked(format!("{how}, and has settings of its own."));
+    }
     let seen = view.events(EventKind::Setting);
     let compared = both().count();
     if compared == 0 && seen.is_empty() {

@@ -40,6 +40,7 @@ fn debug_builds_are_refused() {
 #[test]
 fn nodes_that_a_cluster_paused_are_doubted() {
     const PAUSED: &str = "db.status.wsrep_flow_control_paused_ns";
+    const DELAYED: &str = "db.status.gr_flow_control_throttle_time_sum";
     expect("flow-control", NotChecked, |_| {});
     expect("flow-control", Pass, |run| series(run, PAUSED, &[0.0; 30]));
     expect("flow-control", Pass, |run| series(run, PAUSED, &[0.04; 30]));
@@ -52,12 +53,15 @@ fn nodes_that_a_cluster_paused_are_doubted() {
     assert_has(&paused.evidence, "itself requested pauses 12");
     let figure = (paused.numbers.iter()).find(|figure| figure.name == "paused");
     assert!((figure.unwrap().value.unwrap() - 60.0).abs() < 1e-6);
-    // Delays of sessions by group replication are summed.
+    // Group replication counts the sum of all 16 sessions.
     let held = expect("flow-control", Doubt, |run| {
-        let series_of = "db.status.gr_flow_control_throttle_time_sum";
-        series(run, series_of, &[1.5; 30]);
+        series(run, DELAYED, &[1.6; 30]);
     });
-    assert_has(&held.evidence, "group replication");
+    let expected = "delayed the transactions of an average session for 0.1 s of each second";
+    assert_has(&held.evidence, expected);
+    expect("flow-control", Pass, |run| {
+        series(run, DELAYED, &[0.16; 30])
+    });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
     check(&sqlite, "flow-control", NotChecked);
 }
@@ -151,6 +155,9 @@ fn each_setting_has_its_class() {
         let settings = [(flush, "1"), ("log_bin", "ON"), ("sync_binlog", sync)];
         assert_eq!(class(&settings), Some(class_of_it), "{sync}");
     }
+    let every = |seconds: &'static str| [(flush, "2"), ("innodb_flush_log_at_timeout", seconds)];
+    assert_eq!(class(&every("1")), Some(Class::LastSecond));
+    assert_eq!(class(&every("60")), Some(Class::LastCommits));
     // The worst counts.
     let settings = [(flush, "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
     assert_eq!(class(&settings), Some(Class::LastCommits));
@@ -241,6 +248,12 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
     });
     assert_lacks(&few.evidence, "executions");
+    // A proxy sent most of the run's statements to other servers.
+    let part = expect("connection", Pass, |run| {
+        series(run, "db.status.questions", &[2_000.0; 30]);
+        series(run, "db.status.com_stmt_execute", &[0.0; 30]);
+    });
+    assert_lacks(&part.evidence, "executions");
     // One of several nodes counts only its own part.
     let nodes = expect("connection", Pass, |run| {
         let first = summary(run).endpoints[0].clone();

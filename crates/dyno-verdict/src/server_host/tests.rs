@@ -1,5 +1,5 @@
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Finding, Outcome};
+use dyno_core::finding::{Cause, Finding, Outcome};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord};
 use dyno_samples as samples;
 use dyno_samples::assert_has;
@@ -78,6 +78,14 @@ fn neighbours_of_the_server_make_the_figure_doubtful() {
     let number = "server's host: other processes, share";
     let share = loud.numbers.iter().find(|one| one.name == number);
     assert_eq!(share.unwrap().value, Some(25.0));
+    // They took no CPU from the load generator on this host.
+    for (others, outcome) in [(0.05, Outcome::Doubt), (1.0, Outcome::NotChecked)] {
+        let mut starved = run.clone();
+        samples::series(&mut starved, "client.worker[0].run_queue_wait", &[0.6; 30]);
+        samples::series(&mut starved, "host.others.cpu", &[others; 30]);
+        let found = finding_of(&starved, "client-cpu");
+        assert_eq!(found.outcome, outcome, "{}", found.evidence);
+    }
     // On the same host it would be reported twice.
     samples::fact(&mut run, "server.host.boot_id", "here");
     assert_eq!(finding_of(&run, "other-processes").outcome, Outcome::Pass);
@@ -99,6 +107,7 @@ fn steal_and_kernel_log_problems_of_the_server_host_count() {
     let resources = finding_of(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Doubt);
     assert_has(&resources.evidence, "On the server's host: Steal 12 %");
+    assert_eq!(resources.causes, [Cause::Steal]);
     let log = finding_of(&run, "kernel-log");
     assert_eq!(log.outcome, Outcome::Doubt);
     assert_has(

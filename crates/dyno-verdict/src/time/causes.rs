@@ -426,13 +426,15 @@ impl Comparison<'_, '_> {
         let mut found = Vec::new();
         let both = |series: Family| {
             let of = self.view.devices(series).into_iter();
-            let of = of.filter_map(|(device, series)| Some((device, self.both(series)?)));
-            of.collect::<Vec<(&str, (f64, f64))>>()
+            let of = of.filter_map(|(device, series)| Some((device, series, self.both(series)?)));
+            of.collect::<Vec<(&str, &Series, (f64, f64))>>()
         };
         for (device, series) in self.view.devices(names::HOST_DISK_UTILISATION) {
             let then = dyno_stats::mean(&within(series, self.seconds.slower));
             let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
-            if then.is_some_and(|then| then >= BUSY_MIN && then > usual) {
+            if then.is_some_and(|then| then >= BUSY_MIN && then > usual)
+                && self.began_in_time(series, BUSY_MIN)
+            {
                 found.push(format!("{device} was busy"));
             }
         }
@@ -440,8 +442,9 @@ impl Comparison<'_, '_> {
             (names::HOST_DISK_WRITE_BYTES, "written to"),
             (names::HOST_DISK_READ_BYTES, "read from"),
         ] {
-            for (device, (then, usual)) in both(series) {
-                if then >= MOVED_MIN && then >= usual * MOVED_FACTOR {
+            for (device, series, (then, usual)) in both(series) {
+                let least = MOVED_MIN.max(usual * MOVED_FACTOR);
+                if then >= least && self.began_in_time(series, least) {
                     let device = if device == "all" { "the disks" } else { device };
                     found.push(format!(
                         "{:.0} MB/s were {words} {device} instead of {:.0}",
@@ -455,8 +458,9 @@ impl Comparison<'_, '_> {
             (names::HOST_DISK_WRITE_AWAIT, "write"),
             (names::HOST_DISK_READ_AWAIT, "read"),
         ] {
-            for (device, (then, usual)) in both(series) {
-                if then >= AWAIT_MIN_MS && then >= usual * AWAIT_FACTOR {
+            for (device, series, (then, usual)) in both(series) {
+                let least = AWAIT_MIN_MS.max(usual * AWAIT_FACTOR);
+                if then >= least && self.began_in_time(series, least) {
                     found.push(format!(
                         "a {words} of {device} took {} instead of {}",
                         text::ms(then),

@@ -84,6 +84,7 @@ fn record_and_random_options_survive_a_round_trip() {
         fail_if: vec!["p99.99 > 20ms".to_owned(), "rate < 1000/s".to_owned()],
         // A run with a given plan is not a trial.
         trial: None,
+        varied: Vec::new(),
     };
     for plan in [plan, RecordPlan::default()] {
         let mut own = Vec::new();

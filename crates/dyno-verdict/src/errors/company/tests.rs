@@ -28,6 +28,23 @@ fn sessions_too_short_to_be_listed_are_counted_by_their_connections() {
         samples::series(run, CONNECTIONS, &[0.5; 30]);
         summary(run).totals.reconnects = 14;
     });
+    // A pool's connections are not other clients.
+    expect("server-counters", Pass, |run| {
+        samples::series(run, CONNECTIONS, &[0.5; 30]);
+        samples::fact(run, "server.proxy", "pgbouncer (8) 0.20 cores");
+    });
+}
+
+#[test]
+fn short_sessions_of_other_databases_count() {
+    let of = |all: f64| {
+        let mut run = closed(&[1000.0; 20], Product::Postgres);
+        samples::series(&mut run, "db.database.sessions", &[0.0; 20]);
+        samples::series(&mut run, "db.server_sessions", &[all; 20]);
+        judged(&run, "server-counters").outcome
+    };
+    assert_eq!(of(0.5), Doubt);
+    assert_eq!(of(0.0), Pass);
 }
 
 #[test]

@@ -61,3 +61,23 @@ fn statements_without_a_scan_that_request_pages_touch_tables() {
     // Only a third of the reads look up a row: all pages belong to that third.
     assert_eq!(of(4_000.0, 16_000.0, 4_000.0), Doubt);
 }
+
+#[test]
+fn tables_of_other_servers_are_touched_there() {
+    // A proxy answers most statements from its cache, or sends them elsewhere.
+    let cached = expect("work-done", Pass, |run| {
+        samples::series(run, "db.status.questions", &[900.0; 30]);
+        samples::series(run, "db.status.handler_read_key", &[150.0; 30]);
+        samples::series(run, "db.status.table_open_cache_hits", &[160.0; 30]);
+    });
+    assert!(cached.causes.is_empty(), "{cached:?}");
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    samples::series(&mut run, "db.tables.scans", &[30.0; 20]);
+    samples::series(&mut run, "db.database.blks_hit", &[300.0; 20]);
+    samples::series(&mut run, "db.database.tup_fetched", &[30.0; 20]);
+    assert_eq!(judged(&run, "work-done").outcome, Doubt);
+    let far = "TABLE public.far\ncolumn id integer\nkind: foreign table";
+    samples::fact(&mut run, "db.table[far].definition", far);
+    samples::fact(&mut run, "db.table[far].used", "yes");
+    assert_eq!(judged(&run, "work-done").outcome, Pass);
+}

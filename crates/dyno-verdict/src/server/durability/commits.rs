@@ -246,9 +246,23 @@ impl<'a> Ends<'a> {
             || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN))
     }
 
+    /// The value that all sessions had; `None` if they changed it.
+    fn autocommit(&self) -> Option<&'a str> {
+        const NAME: &str = "autocommit";
+        let mut own = self
+            .view
+            .set_by_sessions()
+            .filter(|(name, _)| *name == NAME);
+        match (own.next(), own.next()) {
+            (None, _) => self.view.run.setting(NAME),
+            (Some((_, value)), None) if value != super::DEFAULT => Some(value),
+            _ => None,
+        }
+    }
+
     fn without_autocommit(&self) -> Option<String> {
-        let autocommit = self.view.run.setting("autocommit")?;
-        (autocommit.eq_ignore_ascii_case("OFF") && self.are_few()).then(|| {
+        let autocommit = self.autocommit()?;
+        (super::off(autocommit) && self.are_few()).then(|| {
             format!(
                 "autocommit = OFF, and the {} counted {} COMMIT per second for {} writing \
                  transactions, so their work is rolled back when their session ends",

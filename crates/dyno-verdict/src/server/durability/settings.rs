@@ -39,6 +39,8 @@ impl Row {
 }
 
 const FLUSH: &str = "innodb_flush_log_at_trx_commit";
+/// How often InnoDB syncs its log if commits do not, in seconds.
+const EVERY_S: &str = "innodb_flush_log_at_timeout";
 const ON: &[&str] = &["on", "1", "true"];
 const OFF: &[&str] = &["off", "0", "no", "false"];
 
@@ -109,6 +111,9 @@ pub(super) fn cost<'a>(
         None if many_groups(row.name, &lower) => Class::LastCommits,
         None => return None,
     };
+    if row.name == FLUSH && class == Class::LastSecond && setting(EVERY_S).is_some_and(is_seldom) {
+        return Some((Class::LastCommits, Some(EVERY_S)));
+    }
     let Some((name, values)) = row.when else {
         return Some((class, None));
     };
@@ -127,8 +132,12 @@ pub(super) fn concerns(row: &Row, used: impl Fn(&str) -> bool) -> bool {
 
 /// Whether a setting decides the class.
 pub(crate) fn decides(setting: &str) -> bool {
-    ROWS.iter()
-        .any(|row| row.name == setting || row.when.is_some_and(|(name, _)| name == setting))
+    let with = |row: &Row| row.when.is_some_and(|(name, _)| name == setting);
+    setting == EVERY_S || ROWS.iter().any(|row| row.name == setting || with(row))
+}
+
+fn is_seldom(seconds: &str) -> bool {
+    seconds.trim().parse::<u64>().is_ok_and(|every| every > 1)
 }
 
 /// Whether the binary log is synced only after several commits.

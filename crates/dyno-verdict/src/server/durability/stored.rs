@@ -299,7 +299,7 @@ fn unknown(view: &View) -> Vec<String> {
 }
 
 /// Tables of the run with rows on another server, and who decides about them.
-fn foreign(view: &View) -> Vec<String> {
+pub(crate) fn foreign(view: &View) -> Vec<String> {
     let all = own(view).into_iter().chain(elsewhere(view));
     all.filter_map(|group| foreign_part(&group)).collect()
 }

@@ -372,3 +372,16 @@ fn the_class_of_one_endpoint_is_not_that_of_the_others() {
     assert_eq!(found.durability, None);
     assert_has(&found.evidence, "2 endpoints");
 }
+
+#[test]
+fn the_class_of_one_server_behind_a_proxy_is_not_that_of_the_others() {
+    let found = expect("durability", NotChecked, |run| {
+        series(run, "db.status.questions", &[6_700.0; 30]);
+    });
+    assert_eq!(found.durability, None);
+    assert_has(&found.evidence, "did not reach the observed server");
+    expect("durability", Doubt, |run| {
+        series(run, "db.status.questions", &[6_700.0; 30]);
+        setting(run, "innodb_doublewrite", "OFF");
+    });
+}

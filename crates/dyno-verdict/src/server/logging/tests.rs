@@ -119,6 +119,9 @@ fn discarded_logs_cost_nothing() {
     }
 }
 
+const NO_INDEX: (&str, &str) = ("log_queries_not_using_indexes", "ON");
+const THROTTLE: &str = "log_throttle_queries_not_using_indexes";
+
 #[test]
 fn the_slow_log_is_judged_by_its_counter() {
     for (settings, slow, outcome) in [
@@ -129,6 +132,10 @@ fn the_slow_log_is_judged_by_its_counter() {
         (&[("slow_query_log", "OFF")], 20_000.0, Pass),
         (&[("log_slow_rate_limit", "100")], 20_000.0, Pass),
         (&[("log_slow_filter", "filesort")], 20_000.0, Pass),
+        (&[("log_slow_filter", "not_using_index")], 20_000.0, Doubt),
+        // At most so many statements a minute.
+        (&[NO_INDEX, (THROTTLE, "10")], 20_000.0, Pass),
+        (&[NO_INDEX, (THROTTLE, "0")], 20_000.0, Doubt),
     ] {
         let found = expect("statement-logs", outcome, |run| {
             setting(run, "slow_query_log", "ON");

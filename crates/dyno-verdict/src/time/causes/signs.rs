@@ -266,10 +266,11 @@ pub(super) const SIGNS: [Sign; 35] = [
         Cause::PageReads,
         "pages were read",
     ),
+    // The counter of autovacuums moves at the end of each, so the workers decide.
     (
-        names::DB_TABLES_AUTOVACUUMS,
-        0.01,
-        3.0,
+        names::DB_BACKENDS_AUTOVACUUM,
+        0.5,
+        2.0,
         Unit::Whether,
         Cause::Vacuum,
         "autovacuum ran",

@@ -137,6 +137,26 @@ fn a_cause_begins_before_its_effect() {
     assert!(named(21) && named(22) && named(24));
     // Most of the slower time was over by then.
     assert!(!named(32));
+    let of_disk = |name: &str, at: usize, before: f64, after: f64| {
+        let run = falls_at_22(&[(name, at, before, after)]);
+        check(&run, "steady-state", Doubt).names(Cause::Disk)
+    };
+    for (name, before, after) in [
+        ("host.disk[vda].utilisation", 10.0, 100.0),
+        ("host.disk[vda].write_bytes", 1e6, 90e6),
+        ("host.disk[vda].read_await", 0.5, 40.0),
+    ] {
+        assert!(of_disk(name, 22, before, after), "{name}");
+        assert!(!of_disk(name, 32, before, after), "{name}");
+    }
+    let of_vacuum = |name: &str, at: usize| {
+        let run = falls_at_22(&[(name, at, 0.0, 1.0)]);
+        check(&run, "steady-state", Doubt).names(Cause::Vacuum)
+    };
+    assert!(of_vacuum("db.backends.autovacuum", 22));
+    assert!(!of_vacuum("db.backends.autovacuum", 30));
+    // Some ended then.
+    assert!(!of_vacuum("db.tables.autovacuums", 22));
 }
 
 #[test]

@@ -102,6 +102,11 @@ fn syncs_that_reach_no_disk_do_not_count() {
     let words = "the log was synced 800 times per second, and all disks together wrote 12 times";
     assert_has(&none.evidence, words);
     expect("durability", Pass, synced(800.0, 1700.0));
+    // MyRocks syncs its own log.
+    expect("durability", Doubt, |run| {
+        synced(1.0, 12.0)(run);
+        series(run, "db.rocksdb.wal_synced", &[800.0; 30]);
+    });
     // A few syncs of an idle log may fall between two looks.
     expect("durability", Pass, synced(3.0, 0.0));
     // A disk without requests has no counts, and the disks of another host are unknown.
@@ -164,4 +169,21 @@ fn sessions_may_turn_the_log_off() {
     let words = "Lost on process crash because MyRocks changed 1,000 rows per second";
     assert_begins(&without, words);
     assert!(rocks(60_000.0).starts_with("Each commit durable"));
+}
+
+#[test]
+fn sessions_decide_about_their_own_autocommit() {
+    for (server, own, outcome) in [
+        ("OFF", "1", Pass),
+        // Switching it on commits.
+        ("OFF", "0, 1", Pass),
+        ("ON", "0", Doubt),
+        ("ON", "1", Pass),
+    ] {
+        expect("durability", outcome, |run| {
+            counted(run, 0.0, 0.0);
+            setting(run, "autocommit", server);
+            fact(run, "client.settings[autocommit]", own);
+        });
+    }
 }
