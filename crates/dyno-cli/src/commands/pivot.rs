@@ -125,9 +125,14 @@ pub(super) fn metric(figure: &str) -> Result<String> {
 
 fn no_figure(figure: &str) -> anyhow::Error {
     let [names @ .., percentile] = FIGURES;
+    let others: Vec<&str> = names.into_iter().filter(|name| *name != figure).collect();
+    let needs = match figure {
+        "median_rate" => ", which needs intervals of one second",
+        _ => "",
+    };
     usage(format!(
-        "--figure: no run has '{figure}'; there are {} and percentiles such as {percentile}",
-        names.join(", ")
+        "--figure: no run has '{figure}'{needs}; there are {} and percentiles such as {percentile}",
+        others.join(", ")
     ))
 }
 
@@ -469,4 +474,20 @@ fn as_json(table: &Pivot) -> Value {
         "pooled": table.pooled,
         "cells": cells,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_figure_is_not_among_those_offered() {
+        let text = no_figure("median_rate").to_string();
+        let expected = "no run has 'median_rate', which needs intervals of one second; there are \
+                        rate, queries, errors, mean, max and percentiles such as p99";
+        assert!(text.ends_with(expected), "{text}");
+        let text = no_figure("p98").to_string();
+        let expected = "'p98'; there are rate, median_rate, ";
+        assert!(text.contains(expected), "{text}");
+    }
 }
