@@ -79,8 +79,8 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         comparable::report_other_servers(&layout, &lines, setting);
     }
     comparable::leave_out_other_loops(&mut layout, &lines);
-    if [rows, parsed.value("columns").unwrap_or(rows)].contains(&"workload") {
-        note_nameless(&lines);
+    for factor in [Some(rows), parsed.value("columns")].into_iter().flatten() {
+        comparable::report_nameless(&lines, factor);
     }
     let base = base(&layout, parsed.value("base"))?;
     let table = table(&parsed, (&results, &lines), layout, base, (figure, &metric))?;
@@ -99,19 +99,6 @@ fn settings(
     names
         .map(|name| Ok((name.to_owned(), results.settings_named(name)?)))
         .collect()
-}
-
-/// Reports the runs that are left out because their workload is unknown.
-fn note_nameless(lines: &[RunLine]) {
-    let nameless = lines.iter().filter(|line| line.workload.is_none());
-    let numbers: Vec<String> = nameless.map(|line| line.id.to_string()).collect();
-    if !numbers.is_empty() {
-        console::note(&format!(
-            "left out: the workload of run {} is not known; import the log again and name it \
-             (--workload NAME --replace)",
-            numbers.join(", ")
-        ));
-    }
 }
 
 /// The metric of `compare` that the user means.
