@@ -224,10 +224,10 @@ fn scaled(text: &str) -> Option<f64> {
     known.then_some(value * MIB)
 }
 
+/// The figure after a label; `None` if another program's line with a date or time begins there.
 fn after(text: &str, label: &str) -> Option<f64> {
-    behind(text, label)
-        .and_then(number::leading)
-        .map(|(value, _)| value)
+    let (value, rest) = behind(text, label).and_then(number::leading)?;
+    (!rest.starts_with(['-', ':'])).then_some(value)
 }
 
 /// The text after a label that begins a word.
@@ -253,6 +253,22 @@ mod tests {
             Some(Reported::Point(point)) => point,
             other => panic!("{line}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn lines_of_other_programs_within_a_line_are_no_figures() {
+        for rest in [
+            "2026-11-25 10:00:00 [Warning] Aborted connection",
+            " 92026-11-25 10:00:00 [Warning] Aborted connection",
+            " 10:00:00 restarted",
+        ] {
+            let line = format!("[ 30s ] thds: 8 tps:{rest}");
+            assert_eq!(parse(&line, 1), Some(Reported::Unknown), "{line}");
+        }
+        assert_eq!(
+            sql("[ 30s ] thds: 8 tps: 92.5 qps: 2026-11-25").queries,
+            None
+        );
     }
 
     #[test]
