@@ -224,10 +224,10 @@ fn scaled(text: &str) -> Option<f64> {
     known.then_some(value * MIB)
 }
 
-/// The figure after a label; `None` if another program's line with a date or time begins there.
 fn after(text: &str, label: &str) -> Option<f64> {
-    let (value, rest) = behind(text, label).and_then(number::leading)?;
-    (!rest.starts_with(['-', ':'])).then_some(value)
+    behind(text, label)
+        .and_then(number::leading)
+        .map(|(value, _)| value)
 }
 
 /// The text after a label that begins a word.

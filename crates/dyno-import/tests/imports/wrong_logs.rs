@@ -94,3 +94,18 @@ fn vmstat_of_other_systems_is_named_and_not_read() {
         );
     }
 }
+
+#[test]
+fn dates_within_a_report_are_no_figures() {
+    let text = text!("consistent.out");
+    for label in ["max:", "total time:", "transactions:"] {
+        let (before, after) = text.split_once(label).unwrap();
+        let torn = format!("{before}{label}   2026-11-25 10:00:00 [Warning] x\n{after}");
+        let read = common::read(Tool::Sysbench, &torn);
+        let own = summary(&read.runs[0]);
+        assert_ne!(own.service.max_ms, Some(2026.0), "{label}");
+        assert_ne!(own.measured_s, 2026.0, "{label}");
+        assert_eq!(own.rates.events_per_s, 100.0, "{label}");
+        assert_has(&common::contradictions(&read), "[Warning] x` is impossible");
+    }
+}
