@@ -39,6 +39,8 @@ pub enum Looks {
     Dstat,
     /// The iostat of macOS or BSD.
     BsdIostat,
+    /// The vmstat of another system than Linux.
+    OtherVmstat,
     /// A server's configuration, as in `my.cnf`.
     Configuration,
 }
@@ -57,6 +59,7 @@ impl Looks {
                 | Self::Pidstat
                 | Self::Dstat
                 | Self::BsdIostat
+                | Self::OtherVmstat
         )
     }
 
@@ -82,7 +85,7 @@ impl Looks {
             Self::Mpstat => ", which is read together with a benchmark's log (--mpstat)",
             Self::Sar => ", which is read together with a benchmark's log (--sar)",
             Self::FioLog => ", which is not read; the output of fio --output-format=json is",
-            Self::Pidstat | Self::Dstat | Self::BsdIostat => {
+            Self::Pidstat | Self::Dstat | Self::BsdIostat | Self::OtherVmstat => {
                 ", which is not read; logs of vmstat, iostat, mpstat and sar are"
             }
             _ => "",
@@ -130,6 +133,7 @@ impl Looks {
             () if any(&is_sysbench) => Self::Sysbench,
             () if crate::pgbench::is_log(head(text)) => Self::PgbenchLog,
             () if any(&|line| words(line, &["r", "b", "swpd"])) => Self::Vmstat,
+            () if any(&|line| is_other_vmstat(&words_of(line))) => Self::OtherVmstat,
             () if any(&is_dstat) => Self::Dstat,
             () if any(&|line| columns(line, &["PID", "%CPU", "Command"])) => Self::Pidstat,
             () if any(&|line| columns(line, &["KB/t", "tps", "MB/s"])) => Self::BsdIostat,
@@ -240,8 +244,20 @@ fn is_table_of_sar(line: &str) -> bool {
 }
 
 fn columns(line: &str, all: &[&str]) -> bool {
-    let own: Vec<&str> = line.split_whitespace().collect();
+    let own = words_of(line);
     all.iter().all(|word| own.contains(word))
+}
+
+fn words_of(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// Whether these are the columns of vmstat on BSD, AIX or Solaris, which have other meanings, or
+/// the title of vm_stat on macOS.
+pub(crate) fn is_other_vmstat(words: &[&str]) -> bool {
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    words.starts_with(&["r", "b"]) && has(&["avm", "swap"])
+        || words.starts_with(&["Mach", "Virtual", "Memory", "Statistics:"])
 }
 
 fn head(text: &str) -> &str {
@@ -268,6 +284,7 @@ impl fmt::Display for Looks {
             Self::Pidstat => "a log of pidstat",
             Self::Dstat => "a log of dstat",
             Self::BsdIostat => "a log of the iostat of macOS or BSD",
+            Self::OtherVmstat => "a log of the vmstat of another system than Linux",
             Self::Configuration => "a server's configuration",
         })
     }
@@ -330,6 +347,18 @@ mod tests {
             (
                 "              disk0       cpu    load average\n    KB/t  tps  MB/s  us sy id\n",
                 Looks::BsdIostat,
+            ),
+            (
+                " r b w     avm     fre  flt  re  pi  po    in    sy    cs us sy id\n",
+                Looks::OtherVmstat,
+            ),
+            (
+                " r b w   swap  free  re  mf pi po fr de sr s0   in   sy   cs us sy id\n",
+                Looks::OtherVmstat,
+            ),
+            (
+                "Mach Virtual Memory Statistics: (page size of 16384 bytes)\n",
+                Looks::OtherVmstat,
             ),
             ("[client]\nport=1\n[mysqld]\nport=2\n", Looks::Configuration),
         ] {

@@ -59,12 +59,19 @@ pub(crate) fn is_torn(text: &str) -> bool {
             .starts_with(char::is_alphabetic)
 }
 
+/// Whether a number before this text is the beginning of a date or time: another program's line
+/// came between.
+fn is_moment(rest: &str) -> bool {
+    let digits = rest.strip_prefix(['-', ':']);
+    digits.is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// The number at the beginning of a text after blanks, and the rest. `None` if its decimals are
-/// missing.
+/// missing, or if it begins a date or time.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let (word, rest) = leading_word(text);
     let decimals = rest.strip_prefix('.');
-    if decimals.is_some_and(|rest| rest.starts_with(char::is_alphabetic)) {
+    if is_moment(rest) || decimals.is_some_and(|rest| rest.starts_with(char::is_alphabetic)) {
         return None;
     }
     Some((decimal(word)?, rest))
@@ -73,7 +80,8 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
 /// The count at the beginning of a text, and the rest.
 pub(crate) fn leading_count(text: &str) -> Option<(u64, &str)> {
     let (word, rest) = leading_word(text);
-    Some((count(word)?, rest))
+    let value = count(word).filter(|_| !is_moment(rest))?;
+    Some((value, rest))
 }
 
 /// The sum of printed figures, exact to their last digit: 0.1 and 0.2 are 0.3.
@@ -168,6 +176,10 @@ mod tests {
             assert_eq!(is_torn(text), torn, "{text}");
         }
         assert_eq!(leading_count("708    (235.47"), Some((708, "    (235.47")));
+        assert_eq!(leading_count("1: a.sql"), Some((1, ": a.sql")));
+        for text in ["2026-11-25 10:00:00 LOG", "10:00:00", " 92026-11-25"] {
+            assert_eq!((leading(text), leading_count(text)), (None, None), "{text}");
+        }
     }
 
     #[test]

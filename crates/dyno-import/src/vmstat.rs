@@ -11,7 +11,7 @@ use crate::gaps::gap;
 use crate::number;
 use crate::table::{Collected, Filled, Meaning, Row, Shares, Values, column, meaning};
 use crate::text::{self, Line};
-use crate::{ImportError, Log, Looks, Options, Warning};
+use crate::{ImportError, Log, Looks, Options, Warning, looks};
 
 const KIB: f64 = 1024.0;
 
@@ -136,7 +136,7 @@ impl Reader<'_> {
     fn takes_heading(&mut self, words: &[&str], stamped: bool, number: usize) -> bool {
         let known = |word: &&str| is_column(word);
         let names = words.iter().filter(|word| known(word)).count();
-        let begins = words.starts_with(&["r", "b"]);
+        let begins = words.starts_with(&["r", "b"]) && !looks::is_other_vmstat(words);
         let goes_on = !self.heading.is_empty() && names == words.len();
         if !begins && !goes_on {
             if !self.heading.is_empty() {

@@ -1,16 +1,17 @@
 //! Removes the prefixes that other programs add to a log's lines: Docker Compose and services, a
 //! container runtime (CRI), syslog and journalctl, `kubectl logs --prefix`, a logger's `[INFO] `,
-//! the line numbers of `grep -n` and `cat -n`, the times of `ts`, the `+` of a diff, or the `> ` of
-//! quoted text. Prefixes of containers and loggers may have a timestamp before or after them. Also
-//! reads the JSON records of log drivers.
+//! the line numbers of `grep -n` and `cat -n`, the times of `ts`, the `+` of a diff, the `> ` of
+//! quoted text, or another text that all lines begin with. Prefixes of containers and loggers may
+//! have a timestamp before or after them. Also reads the JSON records of log drivers.
 
 mod json;
 mod kinds;
+mod same;
 
 use std::borrow::Cow;
 
 use crate::{Looks, text};
-use kinds::Strip;
+use kinds::{Bare, Strip};
 
 /// The number of lines that decide whether a log is wrapped.
 const LINES_LOOKED_AT: usize = 200;
@@ -34,7 +35,15 @@ pub(crate) struct Part {
 /// The lines as their programs wrote them; `None` if they have no prefix. With several sources,
 /// only those that look like a known log count, if any does.
 pub(crate) fn unwrapped(text: &str) -> Option<Vec<Part>> {
-    let mut parts = below(&uncoloured(text), LAYERS_MAX)?;
+    let text = uncoloured(text);
+    let found = below(&text, LAYERS_MAX);
+    let is_read = found
+        .as_ref()
+        .is_some_and(|parts| parts.iter().any(is_known));
+    let mut parts = match is_read {
+        true => found?,
+        false => same::removed(&text).or(found)?,
+    };
     if parts.len() > 1 && parts.iter().any(is_known) {
         parts.retain(is_known);
     }
@@ -101,7 +110,7 @@ fn nested(parts: Vec<Part>, layers: usize) -> Vec<Part> {
 }
 
 /// The parts of a log below one prefix.
-fn layer(text: &str, strip: Strip) -> Option<Vec<Part>> {
+fn layer(text: &str, strip: impl for<'a> Fn(&'a str) -> Option<Bare<'a>>) -> Option<Vec<Part>> {
     // JSON cannot be read with timestamps between its lines.
     let json = |line: &str| strip(line).is_some_and(|bare| bare.rest.trim() == "{");
     let mut sources = Sources {

@@ -20,8 +20,8 @@ pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
         "workload" => run.head.workload.known().map(str::to_owned),
         "server" => {
             let target = summary.map_or(&run.head.target, |summary| &summary.target);
-            let (product, version) = (&target.product, &target.version);
-            Some(format!("{product} {version}").trim().to_owned())
+            let server = format!("{} {}", target.product, target.version);
+            Some(server.trim().to_owned()).filter(|server| !server.is_empty())
         }
         "sessions" => {
             let drive = run.head.drive.as_ref()?;

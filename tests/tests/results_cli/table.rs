@@ -278,3 +278,35 @@ fn a_setting_of_the_server_can_be_the_rows() {
         "{table}"
     );
 }
+
+#[test]
+fn logs_that_do_not_name_workload_and_server_have_no_level() {
+    let lab = Lab::new();
+    for (name, events, words) in [
+        ("a.out", 600, ""),
+        ("b.out", 900, "--workload orders --server 'MariaDB 10.11.6'"),
+    ] {
+        let text = format!(
+            "sysbench 1.0.20\n\nRunning the test with following options:\nNumber of threads: 4\n\n\
+             SQL statistics:\n    transactions:       {events} ({}.00 per sec.)\n\n\
+             General statistics:\n    total time:         60.0000s\n    \
+             total number of events:    {events}\n",
+            events / 60
+        );
+        let file = lab.file(name, &text);
+        lab.dyno(&format!("import sysbench {file} {words} -q"))
+            .success();
+    }
+    for (factor, level) in [("workload", "orders"), ("server", "MariaDB 10.11.6")] {
+        let left_out = format!("left out: run 1: the {factor} is not known; import the log again");
+        let table = lab.dyno(&format!("table --rows {factor}")).success();
+        has(&table, &[level, &left_out]);
+        let table = lab.json(&format!("table --rows {factor} --json"));
+        assert_eq!(table["rows"]["levels"], serde_json::json!([level]));
+        let unknown = format!("the {factor} of no run is known; `dyno import` names");
+        has(
+            &lab.dyno(&format!("table 1 --rows {factor}")).failure(2),
+            &[&unknown],
+        );
+    }
+}

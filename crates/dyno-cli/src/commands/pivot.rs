@@ -79,8 +79,8 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         comparable::report_other_servers(&layout, &lines, setting);
     }
     comparable::leave_out_other_loops(&mut layout, &lines);
-    if [rows, parsed.value("columns").unwrap_or(rows)].contains(&"workload") {
-        note_nameless(&lines);
+    for factor in [Some(rows), parsed.value("columns")].into_iter().flatten() {
+        comparable::report_nameless(&lines, factor);
     }
     let base = base(&layout, parsed.value("base"))?;
     let table = table(&parsed, (&results, &lines), layout, base, (figure, &metric))?;
@@ -101,19 +101,6 @@ fn settings(
         .collect()
 }
 
-/// Reports the runs that are left out because their workload is unknown.
-fn note_nameless(lines: &[RunLine]) {
-    let nameless = lines.iter().filter(|line| line.workload.is_none());
-    let numbers: Vec<String> = nameless.map(|line| line.id.to_string()).collect();
-    if !numbers.is_empty() {
-        console::note(&format!(
-            "left out: the workload of run {} is not known; import the log again and name it \
-             (--workload NAME --replace)",
-            numbers.join(", ")
-        ));
-    }
-}
-
 /// The metric of `compare` that the user means.
 pub(super) fn metric(figure: &str) -> Result<String> {
     // The figure names are those of `--fail-if`.
@@ -125,9 +112,14 @@ pub(super) fn metric(figure: &str) -> Result<String> {
 
 fn no_figure(figure: &str) -> anyhow::Error {
     let [names @ .., percentile] = FIGURES;
+    let others: Vec<&str> = names.into_iter().filter(|name| *name != figure).collect();
+    let needs = match figure {
+        "median_rate" => ", which needs intervals of one second",
+        _ => "",
+    };
     usage(format!(
-        "--figure: no run has '{figure}'; there are {} and percentiles such as {percentile}",
-        names.join(", ")
+        "--figure: no run has '{figure}'{needs}; there are {} and percentiles such as {percentile}",
+        others.join(", ")
     ))
 }
 
@@ -469,4 +461,20 @@ fn as_json(table: &Pivot) -> Value {
         "pooled": table.pooled,
         "cells": cells,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_figure_is_not_among_those_offered() {
+        let text = no_figure("median_rate").to_string();
+        let expected = "no run has 'median_rate', which needs intervals of one second; there are \
+                        rate, queries, errors, mean, max and percentiles such as p99";
+        assert!(text.ends_with(expected), "{text}");
+        let text = no_figure("p98").to_string();
+        let expected = "'p98'; there are rate, median_rate, ";
+        assert!(text.contains(expected), "{text}");
+    }
 }

@@ -91,6 +91,12 @@ pub(super) fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
 
 /// The error for a factor that no run has, with the existing ones.
 pub(super) fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
+    if EVERYBODYS.contains(&factor) {
+        return usage(format!(
+            "the {factor} of no run is known; `dyno import` names the workload and the server of \
+             a log (--workload NAME, --server NAME, --replace)"
+        ));
+    }
     let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();
     let names: Vec<&str> = names.into_iter().collect();
     usage(format!(

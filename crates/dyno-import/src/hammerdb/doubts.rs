@@ -193,6 +193,33 @@ fn running(draft: &Draft) -> Option<String> {
     })
 }
 
+/// Takes out samples of the transaction counter with more transactions than the whole test had. If
+/// many are, the result is wrong instead. Returns a warning.
+pub(super) fn take_impossible(draft: &mut Draft, test_s: f64) -> Option<String> {
+    let (_, tpm, _) = draft.result.as_ref()?;
+    let most = FACTOR * *tpm as f64 * test_s / S_PER_MIN;
+    let samples: Vec<(Option<f64>, f64)> = draft
+        .counter
+        .iter()
+        .map(|(moment, tpm)| (moment.map(|moment| moment.seconds), *tpm))
+        .collect();
+    let usual_s = interval_s(&samples).filter(|seconds| *seconds > 0.0)?;
+    let fits = |tpm: f64| tpm * usual_s / S_PER_MIN <= most;
+    let mut wild = samples.iter().map(|(_, tpm)| *tpm);
+    let first = wild.find(|tpm| !fits(*tpm))?;
+    let count = 1 + wild.filter(|tpm| !fits(*tpm)).count();
+    if 2 * count >= samples.len() {
+        return None;
+    }
+    draft.counter.retain(|(_, tpm)| fits(*tpm));
+    Some(format!(
+        "{} of the transaction counter {} more transactions than the whole test, the first of \
+         {first:.0} per minute; left out",
+        number_of(count, "sample"),
+        verb(count, "has", "have")
+    ))
+}
+
 /// Checks the result against the transaction counter.
 fn counter(draft: &Draft, tpm: f64) -> Option<String> {
     let within = |seconds: f64| {
@@ -227,8 +254,13 @@ fn counter(draft: &Draft, tpm: f64) -> Option<String> {
 
 /// The time covered by samples of the counter, by the usual interval between them.
 fn covered_s(samples: &[(Option<f64>, f64)]) -> Option<f64> {
+    Some(interval_s(samples)? * samples.len() as f64)
+}
+
+/// The usual interval between samples of the counter.
+fn interval_s(samples: &[(Option<f64>, f64)]) -> Option<f64> {
     let times: Option<Vec<f64>> = samples.iter().map(|(at, _)| *at).collect();
     let times = times?;
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    Some(dyno_stats::median(&gaps)? * times.len() as f64)
+    dyno_stats::median(&gaps)
 }

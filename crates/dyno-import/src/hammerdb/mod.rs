@@ -101,15 +101,19 @@ fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     let by_times = began.zip(draft.ended);
     let by_times = by_times.map(|(began, ended)| ended.seconds - began.seconds);
     let stated = draft.duration_min.map(|minutes| minutes * S_PER_MIN);
+    let test_s = stated.or(by_times).filter(|seconds| *seconds > 0.0);
+    let mut draft = draft.clone();
+    let wild = test_s.and_then(|test_s| doubts::take_impossible(&mut draft, test_s));
+    let draft = &draft;
     let contradictions = doubts::contradictions(draft, (stated, by_times));
     let leaves = |what: Leaves| contradictions.iter().any(|(own, _)| *own == what);
-    let measured_s = stated.or(by_times).filter(|seconds| *seconds > 0.0);
-    let measured_s = measured_s.filter(|_| !leaves(Leaves::Length));
+    let measured_s = test_s.filter(|_| !leaves(Leaves::Length));
     let draft = &Draft {
         users: draft.users.filter(|_| !leaves(Leaves::Users)),
         ..draft.clone()
     };
     let mut said = said(draft, (stated, by_times), measured_s);
+    said.extend(wild.map(|text| (Some(draft.line), text)));
     let mut run = about(draft, measured_s).record(options);
     let texts: Vec<String> = contradictions
         .iter()

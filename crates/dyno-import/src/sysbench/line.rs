@@ -256,6 +256,22 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_other_programs_within_a_line_are_no_figures() {
+        for rest in [
+            "2026-11-25 10:00:00 [Warning] Aborted connection",
+            " 92026-11-25 10:00:00 [Warning] Aborted connection",
+            " 10:00:00 restarted",
+        ] {
+            let line = format!("[ 30s ] thds: 8 tps:{rest}");
+            assert_eq!(parse(&line, 1), Some(Reported::Unknown), "{line}");
+        }
+        assert_eq!(
+            sql("[ 30s ] thds: 8 tps: 92.5 qps: 2026-11-25").queries,
+            None
+        );
+    }
+
+    #[test]
     fn sql_lines_of_all_versions() {
         let expected = Point {
             line: 1,

@@ -23,7 +23,7 @@ pub(super) const FOREIGN: [Strip; 8] = [
 /// Prefixes that monitors of the host may print themselves.
 pub(super) const DOUBTFUL: [Strip; 4] = [dated, clock, uptime, tabbed];
 
-fn bare(rest: &str) -> Bare<'_> {
+pub(super) fn bare(rest: &str) -> Bare<'_> {
     Bare {
         rest,
         ..Bare::default()

@@ -190,6 +190,57 @@ fn a_list_of_jobs_is_the_log() {
     assert_eq!(of_list.head.drive, of_text.head.drive);
 }
 
+/// A run of two minutes with a sample of its transaction counter every ten seconds.
+fn counted(samples: &[u64]) -> RunRecord {
+    let at = |second: usize| {
+        format!(
+            "Wed Oct 07 10:{:02}:{:02} UTC 2026",
+            second / 60,
+            second % 60
+        )
+    };
+    let counter = (1..).zip(samples);
+    let counter = counter.map(|(number, tpm)| format!("{tpm} MySQL tpm @ {}\n", at(10 * number)));
+    let text = format!(
+        "Vuser 1:Beginning rampup time of 1 minutes\nTimestamp 1 @ {}\n\
+         Vuser 1:Rampup complete, Taking start Transaction Count.\n\
+         Vuser 1:Timing test period of 2 in minutes\n{}Timestamp 1 @ {}\n\
+         Vuser 1:Test complete, Taking end Transaction Count.\n\
+         Vuser 1:TEST RESULT : System achieved 1300 NOPM from 3000 MySQL TPM\n",
+        at(0),
+        counter.collect::<String>(),
+        at(120)
+    );
+    one(Tool::Hammerdb, &text)
+}
+
+#[test]
+fn samples_with_more_transactions_than_the_test_are_left_out() {
+    let points = |run: &RunRecord| -> Vec<f64> {
+        let mut series = run.series.iter();
+        let own = series.find(|own| own.key.name == names::IMPORT_TRANSACTIONS);
+        own.map_or_else(Vec::new, |own| {
+            own.points.iter().map(|(_, per_s)| *per_s).collect()
+        })
+    };
+    let mut samples = vec![3000; 12];
+    let run = counted(&samples);
+    assert_eq!((points(&run), said(&run).as_str()), (vec![50.0; 12], ""));
+    // In ten seconds, twice as many as in the two minutes at most.
+    samples[4] = 30_000_000;
+    let run = counted(&samples);
+    assert_eq!(points(&run), vec![50.0; 11]);
+    assert_has(
+        &said(&run),
+        "1 sample of the transaction counter has more transactions than the whole test",
+    );
+    assert_eq!(summary(&run).rates.events_per_s, 50.0);
+    assert_eq!(run.fact("import.contradictions"), None);
+    // If all samples say so, the result is wrong.
+    let run = counted(&[30_000_000; 12]);
+    assert_has(&said(&run), "the transaction counter showed 30000000");
+}
+
 #[test]
 fn the_profile_of_one_virtual_user() {
     let bar = "Vuser 2:+-----------------+--------------+------+--------+--------------+\n";

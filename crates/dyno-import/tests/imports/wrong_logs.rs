@@ -70,3 +70,42 @@ fn logs_given_to_the_wrong_tool_are_named() {
         assert_has(&refused(fio), "fio's log of latencies, bandwidths or IOPS");
     }
 }
+
+#[test]
+fn vmstat_of_other_systems_is_named_and_not_read() {
+    for text in [
+        " procs     memory       page                    disks     faults         cpu\n \
+         r b w     avm     fre  flt  re  pi  po    fr   sr da0   in    sy    cs us sy id\n \
+         1 0 0  1450140 105044  2311   1   0   0  2460   37   0   60  1720   810  5  2 93\n",
+        " kthr      memory            page            disk          faults      cpu\n \
+         r b w   swap  free  re  mf pi po fr de sr s0 s1 s2 s3   in   sy   cs us sy id\n \
+         0 0 0 8402900 771100 3  12  0  0  0  0  0  0  0  0  0  540  300  410  2  1 97\n",
+    ] {
+        let host = [(Monitor::Vmstat, log(text))];
+        let read = import(
+            Tool::Sysbench,
+            &[fixture!("stamped.out")],
+            &host,
+            &Options::default(),
+        );
+        assert_has(
+            &read.unwrap_err().to_string(),
+            "it looks like a log of the vmstat of another system than Linux, which is not read",
+        );
+    }
+}
+
+#[test]
+fn dates_within_a_report_are_no_figures() {
+    let text = text!("consistent.out");
+    for label in ["max:", "total time:", "transactions:"] {
+        let (before, after) = text.split_once(label).unwrap();
+        let torn = format!("{before}{label}   2026-11-25 10:00:00 [Warning] x\n{after}");
+        let read = common::read(Tool::Sysbench, &torn);
+        let own = summary(&read.runs[0]);
+        assert_ne!(own.service.max_ms, Some(2026.0), "{label}");
+        assert_ne!(own.measured_s, 2026.0, "{label}");
+        assert_eq!(own.rates.events_per_s, 100.0, "{label}");
+        assert_has(&common::contradictions(&read), "[Warning] x` is impossible");
+    }
+}

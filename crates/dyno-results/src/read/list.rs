@@ -154,8 +154,8 @@ impl RunLine {
         own.or_else(|| match factor {
             "workload" => self.workload.clone(),
             "server" => {
-                let (product, version) = (&self.product, &self.server_version);
-                Some(format!("{product} {version}").trim().to_owned())
+                let server = format!("{} {}", self.product, self.server_version);
+                Some(server.trim().to_owned()).filter(|server| !server.is_empty())
             }
             "sessions" => match &self.schedule {
                 Some(schedule) if schedule.of == Scheduled::Sessions => Some(schedule.short()),

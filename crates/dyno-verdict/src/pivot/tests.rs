@@ -37,6 +37,17 @@ fn warns_about_cells_of_unlike_runs() {
 }
 
 #[test]
+fn an_unknown_server_is_no_level() {
+    let mut run = run(1, 1_000.0);
+    let target = &mut run.summary.as_mut().unwrap().target;
+    target.product = "MariaDB".to_owned();
+    target.version.clear();
+    assert_eq!(level(&run, "server").as_deref(), Some("MariaDB"));
+    run.summary.as_mut().unwrap().target.product.clear();
+    assert_eq!(level(&run, "server"), None);
+}
+
+#[test]
 fn different_servers_in_a_cell_are_told_apart_by_the_server() {
     let mut maria = run(1, 1_000.0);
     let mut postgres = closed(&noisy(30, 1_000.0, 0.02, 2), Product::Postgres);

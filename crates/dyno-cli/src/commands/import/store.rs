@@ -4,7 +4,7 @@ use anyhow::Result;
 use dyno_analysis::window::Window;
 use dyno_core::catalogue::names;
 use dyno_core::factors::Factors;
-use dyno_core::finding::verdict;
+use dyno_core::finding::{Outcome, Waiver, verdict};
 use dyno_core::record::{Fact, RunRecord};
 use dyno_core::redact;
 use dyno_import::Identity;
@@ -172,11 +172,29 @@ impl<'a> Shelf<'a> {
             }
         }
         let others = [same, shorter].concat();
-        let id = self.results.import_instead(run, &others)?;
+        let (run, waivers) = self.with_words_of(run, &others)?;
+        let id = self.results.import_instead(&run, &others)?;
         self.logs.retain(|(id, _)| !others.contains(id));
         let digest = run.fact(names::IMPORT_SHA256).unwrap_or_default();
         self.logs.push((id, digest.to_owned()));
-        judged(self.results, id).map(|record| StoreOutcome::New(Box::new(record)))
+        judged(self.results, id, &waivers).map(|record| StoreOutcome::New(Box::new(record)))
+    }
+
+    /// The run with the note and factors of the runs that it replaces, unless it has its own, and
+    /// their waivers.
+    fn with_words_of(&self, run: &RunRecord, others: &[i64]) -> Result<(RunRecord, Vec<Waiver>)> {
+        let (mut run, mut waivers) = (run.clone(), Vec::new());
+        for id in others {
+            let other = self.results.load(*id, &Scope::summary())?;
+            if run.head.note.is_empty() {
+                run.head.note = other.head.note;
+            }
+            if run.head.factors.is_empty() {
+                run.head.factors = other.head.factors;
+            }
+            waivers.extend(self.results.waivers(*id)?);
+        }
+        Ok((run, waivers))
     }
 
     /// The runs from the same log.
@@ -198,11 +216,20 @@ impl<'a> Shelf<'a> {
 }
 
 /// Judges a stored run, and reads it.
-fn judged(results: &mut Results, id: i64) -> Result<RunRecord> {
+fn judged(results: &mut Results, id: i64, waivers: &[Waiver]) -> Result<RunRecord> {
     let record = results.load(id, &Scope::whole())?;
     // With a window, the record contains only that part, so its findings are the part's.
-    let findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
-    results.judge(id, &findings, verdict(&findings), &[])?;
+    let mut findings = dyno_run::sorted(dyno_verdict::judge(&record, &Context::default()));
+    let mut kept: Vec<Waiver> = Vec::new();
+    for finding in &mut findings {
+        let is_against = matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse);
+        let waiver = waivers.iter().find(|own| own.check == finding.check);
+        if let Some(waiver) = waiver.filter(|_| is_against) {
+            finding.waived = Some(waiver.reason.clone());
+            kept.push(waiver.clone());
+        }
+    }
+    results.judge(id, &findings, verdict(&findings), &kept)?;
     if let Some(mut summary) = record.summary.clone() {
         summary.costs = dyno_verdict::costs(&record);
         results.set_summary(id, &summary)?;
@@ -305,6 +332,60 @@ mod tests {
             ("Percona Server", "8.0.36")
         );
         assert_eq!(run.fact("import.server"), Some("Percona Server 8.0.36"));
+    }
+
+    #[test]
+    fn a_replaced_run_keeps_what_the_user_said_about_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+        let log = Log {
+            name: "log",
+            text: include_str!("../../../../dyno-import/fixtures/stamped.out"),
+        };
+        let imported = dyno_import::import(Tool::Sysbench, &[log], &[], &Options::default());
+        let imported = imported.unwrap();
+        let keep = |words: Words, results: &mut Results| {
+            let mut run = imported.runs[0].clone();
+            words.give(&mut run);
+            let mut shelf = Shelf::of(results, true).unwrap();
+            match shelf.keep(&run, &imported.logs[0]).unwrap() {
+                StoreOutcome::New(record) => record,
+                other => panic!("{other:?}"),
+            }
+        };
+        let factors = |level: &str| Factors::from([("memory".to_owned(), level.to_owned())]);
+        let words = Words {
+            note: "before the move".to_owned(),
+            factors: factors("1G"),
+            ..Words::default()
+        };
+        let first = keep(words, &mut results);
+        let waiver = Waiver {
+            check: "length".to_owned(),
+            reason: "only a trial".to_owned(),
+        };
+        results.waive(first.id, &waiver).unwrap();
+        let words = Words {
+            workload: Some("orders".to_owned()),
+            ..Words::default()
+        };
+        let second = keep(words, &mut results);
+        assert_eq!(second.head.workload.name, "orders");
+        assert_eq!(second.head.note, "before the move");
+        assert_eq!(second.head.factors, factors("1G"));
+        let waived = second.findings.iter();
+        let waived = waived.filter_map(|finding| finding.waived.as_deref());
+        assert_eq!(waived.collect::<Vec<_>>(), ["only a trial"]);
+        assert_eq!(results.waivers(second.id).unwrap().len(), 1);
+        // New words replace the old ones.
+        let words = Words {
+            note: "after it".to_owned(),
+            factors: factors("2G"),
+            ..Words::default()
+        };
+        let third = keep(words, &mut results);
+        assert_eq!(third.head.note, "after it");
+        assert_eq!(third.head.factors, factors("2G"));
     }
 
     #[test]

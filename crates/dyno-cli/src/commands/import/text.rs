@@ -94,8 +94,21 @@ fn plain(bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
     } else if bytes.starts_with(XZ) {
         let mut decoder = lzma_rust2::XzReader::new(Cursor::new(bytes), true);
         read(&mut decoder, "xz")
+    } else if let Some(how) = packed(&bytes) {
+        let why = format!("it is compressed with {how}: unpack it first (gzip and xz are read)");
+        Err(io::Error::new(io::ErrorKind::InvalidData, why))
     } else {
         Ok(bytes)
+    }
+}
+
+/// A compression that is not read, by the first bytes.
+fn packed(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd"),
+        [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', ..] => Some("bzip2"),
+        [b'P', b'K', 3, 4, ..] => Some("zip"),
+        _ => None,
     }
 }
 
@@ -131,6 +144,23 @@ mod tests {
         assert_eq!(plain(twice, 100).unwrap(), b"a\nb\n");
         assert_eq!(uncompressed("a/res.txt.gz"), "a/res.txt");
         assert_eq!(uncompressed("a/res.txt"), "a/res.txt");
+    }
+
+    #[test]
+    fn other_compressions_are_named() {
+        for (bytes, how) in [
+            (&b"\x28\xb5\x2f\xfd\x24\x0e"[..], "zstd"),
+            (b"BZh91AY&SY\x01", "bzip2"),
+            (b"PK\x03\x04\x14\0", "zip"),
+        ] {
+            let error = plain(bytes.to_vec(), 100).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("compressed with {how}: ")),
+                "{error}"
+            );
+        }
+        let text = b"BZh: a name\n".to_vec();
+        assert_eq!(plain(text.clone(), 100).unwrap(), text);
     }
 
     #[test]

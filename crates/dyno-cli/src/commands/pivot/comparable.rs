@@ -67,6 +67,21 @@ pub(super) fn report_other_servers(layout: &Layout, lines: &[RunLine], setting: 
     }
 }
 
+/// Reports the runs that are left out because the log does not name their workload or server.
+pub(super) fn report_nameless(lines: &[RunLine], factor: &str) {
+    let nameless = lines
+        .iter()
+        .filter(|line| line.stage == RunStage::Imported && line.level(factor).is_none());
+    let ids: Vec<i64> = nameless.map(|line| line.id).collect();
+    if ["workload", "server"].contains(&factor) {
+        let why = format!(
+            "the {factor} is not known; import the log again and name it (--{factor} NAME \
+             --replace)"
+        );
+        report(&ids, &why);
+    }
+}
+
 /// The runs of servers without any placed run, by product. Runs are numbered in this order.
 fn other_servers<'a>(
     placed: &BTreeSet<usize>,
