@@ -339,6 +339,14 @@ mod tests {
                 Looks::FioNormal,
             ),
             ("Vuser 2:Executing Query 14 (1 of 22)\n", Looks::Tproch),
+        ] {
+            assert_eq!(Looks::of(text), Some(looks), "{text}");
+        }
+    }
+
+    #[test]
+    fn recognizes_what_it_only_names() {
+        for (text, looks) in [
             ("\"Dstat 0.7.4 CSV output\"\n", Looks::Dstat),
             (
                 "----total-usage---- -dsk/total-\nusr sys idl wai stl| read  writ\n",

@@ -81,8 +81,8 @@ pub(crate) const SERVER: &[Opt] = &[
         GROUP,
         "foreground",
         None,
-        "up: stay in the foreground. The server stops with this command, and its data is removed unless the \
-         command is killed (-9)",
+        "up: stay in the foreground. The server stops with this command, and its data is removed \
+         unless the command is killed (-9)",
     ),
     opt(GROUP, "all", None, "down: stop all servers"),
     opt(

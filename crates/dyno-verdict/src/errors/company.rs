@@ -113,7 +113,7 @@ fn new_connections(view: &View, name: &str) -> Option<(f64, f64)> {
 
 /// Sessions that end before the next look at the list; the connection counter shows them.
 fn short(view: &View, counted: &str) -> Option<CheckResult> {
-    // A pool in between makes connections of its own.
+    // A pool in between opens and closes connections as it likes.
     if view.run.fact(names::SERVER_PROXY).is_some() {
         return None;
     }
