@@ -81,7 +81,7 @@ const STATUS: [&str; 24] = [
     "innodb_buffer_pool_pages_free", "innodb_buffer_pool_bytes_data", "innodb_data_fsyncs",
     "innodb_data_written", "innodb_log_waits", "innodb_os_log_written", "innodb_row_lock_waits",
     "innodb_row_lock_time", "threads_running", "threads_connected", "table_open_cache_hits",
-    "questions", "bytes_sent",
+    "opened_tables", "bytes_sent",
 ];
 
 pub(super) fn series(shape: Shape) -> Vec<Series> {

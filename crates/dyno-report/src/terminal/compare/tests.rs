@@ -152,7 +152,7 @@ fn sides_without_a_difference_are_reported() {
     }
     let text = answer(&comparison);
     assert!(
-        text.starts_with("sync_binlog 1 against sync_binlog 0: no difference"),
+        text.starts_with("sync_binlog 1 against sync_binlog 0: no significant difference"),
         "{text}"
     );
 }
