@@ -71,7 +71,7 @@ fn ended(
     let events = summary
         .totals
         .events
-        .saturating_sub(summary.events_in_grace);
+        .saturating_sub(summary.events_in_grace.unwrap_or(0));
     let worthless = matches!(summary.end, RunEnd::Failed(_)) || events == 0;
     let is_connected = disconnected.is_none();
     if let Some(disconnected) = disconnected {

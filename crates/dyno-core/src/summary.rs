@@ -74,10 +74,10 @@ pub struct RunSummary {
     pub response: Option<LatencySummary>,
     /// Open loop only.
     pub open_loop: Option<OpenLoopSummary>,
-    /// Events that ended within the grace period. Included in `totals`.
-    pub events_in_grace: u64,
-    /// Events still in flight when the grace period was over.
-    pub events_unfinished: u64,
+    /// Events that ended within the grace period. Included in `totals`. `None` if a log lacks them.
+    pub events_in_grace: Option<u64>,
+    /// Events still in flight when the grace period was over. `None` if a log lacks them.
+    pub events_unfinished: Option<u64>,
     /// Errors by code, ignored or not.
     pub errors: ErrorsByCode,
     /// Errors of failed connection attempts, by code; not among the errors.

@@ -151,7 +151,10 @@ impl Threshold {
             .drive
             .as_ref()
             .map_or(0.0, |drive| drive.grace.as_secs_f64() * 1e3);
-        let (hung, ended) = (run.events_unfinished as f64, run.service.count as f64);
+        let (hung, ended) = (
+            run.events_unfinished.unwrap_or(0) as f64,
+            run.service.count as f64,
+        );
         let open_loop = run
             .open_loop
             .as_ref()

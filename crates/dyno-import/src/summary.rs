@@ -40,7 +40,7 @@ pub(crate) fn summary(
         service,
         response,
         open_loop: open_loop(draft, events as f64 / measured_s),
-        events_unfinished: report.unfinished.unwrap_or(0),
+        events_unfinished: report.unfinished,
         fairness: fairness(&report),
         not_observed: not_observed.to_vec(),
         machine: machine(draft, &report),

@@ -154,7 +154,10 @@ impl Suite {
 
 /// Whether a run has a result; without one `dyno run` exits with status 1 or 130.
 fn ended(run: &RunSummary) -> Ended {
-    let measured = run.totals.events.saturating_sub(run.events_in_grace);
+    let measured = run
+        .totals
+        .events
+        .saturating_sub(run.events_in_grace.unwrap_or(0));
     let is_known = !run
         .not_observed
         .iter()

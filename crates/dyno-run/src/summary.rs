@@ -130,8 +130,8 @@ fn figures(
             pacing_lag: (outcome.pacing_lag.as_ref())
                 .map(|lag| summarize::service(lag, percentiles)),
         }),
-        events_in_grace: outcome.events_in_grace(),
-        events_unfinished: outcome.unfinished,
+        events_in_grace: Some(outcome.events_in_grace()),
+        events_unfinished: Some(outcome.unfinished),
         errors: outcome.totals.errors.clone(),
         connect_errors: outcome.totals.connect_errors.clone(),
         states: Some(states(outcome)),

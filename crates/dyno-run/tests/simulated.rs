@@ -23,7 +23,7 @@ fn simulated(script: &str, drive: Drive) -> RunSummary {
     let (measured, given) = run(script, drive, false);
     drop(simulation);
     let summary = measured.unwrap().summary;
-    let counted = given.counters.events + summary.events_in_grace;
+    let counted = given.counters.events + summary.events_in_grace.unwrap();
     assert_eq!(counted, summary.totals.events);
     summary
 }
@@ -102,7 +102,10 @@ fn reports_an_open_loop_above_capacity_and_not_one_below() {
     // Eight sessions serve 80 events per second.
     let served = simulated(&sleeps("0.1"), offered(50.0));
     assert_eq!(outcome(&served, "offered-rate"), Outcome::Pass);
-    assert_eq!(served.totals.events + served.events_unfinished, 50 * 60);
+    assert_eq!(
+        served.totals.events + served.events_unfinished.unwrap(),
+        50 * 60
+    );
     let overloaded = simulated(&sleeps("0.1"), offered(100.0));
     assert_eq!(outcome(&overloaded, "offered-rate"), Outcome::Doubt);
     let open = overloaded.open_loop.as_ref().unwrap();

@@ -96,8 +96,8 @@ pub fn overloaded() -> RunSummary {
     run.thresholds = conditions
         .map(|text| text.parse::<Threshold>().unwrap().judge(&run))
         .into();
-    run.events_in_grace = 8;
-    run.events_unfinished = 3;
+    run.events_in_grace = Some(8);
+    run.events_unfinished = Some(3);
     run.verdict = Some(Verdict::Refused);
     run.findings = vec![
         finding(
@@ -252,7 +252,7 @@ pub fn interrupted() -> RunSummary {
     let mut run = recorded(drive, 1, |_| 0, 1);
     run.end = RunEnd::Interrupted;
     run.measured_s = 0.4;
-    run.events_unfinished = 1;
+    run.events_unfinished = Some(1);
     run.totals = Counters::default();
     run.target.product = String::new();
     run.target.version = String::new();

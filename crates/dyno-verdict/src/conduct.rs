@@ -300,7 +300,7 @@ fn sums_differ(view: &View) -> Option<CheckResult> {
         .iter()
         .filter(within)
         .map(|interval| interval.counters.events);
-    let sum = events.fold(summary.events_in_grace, u64::saturating_add);
+    let sum = events.fold(summary.events_in_grace.unwrap_or(0), u64::saturating_add);
     if sum == summary.totals.events {
         return more_than_all(view, &summary.totals);
     }

@@ -226,7 +226,7 @@ pub fn is_of_search(record: &RecordPlan, name: &str) -> bool {
 
 /// Whether events ended within the measurement: an overloaded trial may drop all.
 fn has_measured(run: &RunSummary) -> bool {
-    run.totals.events > run.events_in_grace
+    run.totals.events > run.events_in_grace.unwrap_or(0)
 }
 
 /// A load as offered, and the level of its factor.
@@ -256,7 +256,7 @@ pub(super) fn loss_ratio(
     let missing = run.totals.not_done
         + limit.map_or(0, |limit| limit.skipped)
         + waiting
-        + run.events_unfinished;
+        + run.events_unfinished.unwrap_or(0);
     let all = run.totals.events + missing;
     if all == 0 {
         return 1.0;
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(loss_ratio(&run, None, &own), 1.0);
         run.totals.events = 900;
         run.totals.not_done = 10;
-        run.events_unfinished = 5;
+        run.events_unfinished = Some(5);
         run.latency_limit = Some(LatencyLimit {
             limit_ms: 10.0,
             above: 30,

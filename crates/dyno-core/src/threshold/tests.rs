@@ -119,7 +119,7 @@ fn an_interval_decides_only_as_a_whole() {
 #[test]
 fn unfinished_events_fail_latency_conditions() {
     let hung = RunSummary {
-        events_unfinished: 4,
+        events_unfinished: Some(4),
         drive: Some(crate::plan::Drive::default()),
         ..run()
     };

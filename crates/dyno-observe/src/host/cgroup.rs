@@ -92,17 +92,30 @@ fn folder(mounts: &[Mount], controller: Option<&str>, group: &str) -> Option<Pat
     is_visible.then(|| mount.point.join(below))
 }
 
-/// The group that sets the quota of a process, which is its own group or the nearest ancestor with
-/// one.
+/// The group that sets the quota of a process: its own group or the ancestor with the smallest one,
+/// and the nearest of several.
 fn with_quota(place: &Path) -> &Path {
-    let has_quota = |group: &&Path| {
-        let max = small(group.join("cpu.max")).filter(|max| !max.starts_with("max"));
-        let quota = || small(group.join("cpu.cfs_quota_us")).filter(|quota| quota != "-1");
-        max.or_else(quota).is_some()
+    // Groups above the root of the mount have no such files.
+    let groups = place.ancestors();
+    let limited = groups.filter_map(|group| Some((cpus(group)?, group)));
+    let smallest = limited.min_by(|(one, _), (other, _)| one.total_cmp(other));
+    smallest.map_or(place, |(_, group)| group)
+}
+
+/// The CPUs that a group may use, if it has a quota.
+fn cpus(group: &Path) -> Option<f64> {
+    let number = |text: &str| text.parse().ok().filter(|number: &f64| *number > 0.0);
+    let (quota, period) = match small(group.join("cpu.max")) {
+        Some(max) => {
+            let (quota, period) = max.split_once(' ')?;
+            (number(quota)?, number(period)?)
+        }
+        None => {
+            let read = |name: &str| number(&small(group.join(name))?);
+            (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+        }
     };
-    // Groups above the root of the mount have no file of this name.
-    let mut groups = place.ancestors();
-    groups.find(has_quota).unwrap_or(place)
+    Some(quota / period)
 }
 
 /// After this many samples, check whether the process has moved to another group.
@@ -255,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quota_of_a_group_above_counts() {
+    fn the_smallest_quota_of_the_groups_counts() {
         let root = std::env::temp_dir().join(format!("dyno-groups-{}", std::process::id()));
         let inner = root.join("outer/inner");
         std::fs::create_dir_all(&inner).unwrap();
@@ -263,8 +276,17 @@ mod tests {
         assert_eq!(with_quota(&inner), inner);
         std::fs::write(root.join("outer/cpu.max"), "50000 100000\n").unwrap();
         assert_eq!(with_quota(&inner), root.join("outer"));
-        std::fs::write(inner.join("cpu.cfs_quota_us"), "20000\n").unwrap();
+        std::fs::write(inner.join("cpu.max"), "60000 100000\n").unwrap();
+        assert_eq!(with_quota(&inner), root.join("outer"));
+        std::fs::write(inner.join("cpu.max"), "40000 100000\n").unwrap();
         assert_eq!(with_quota(&inner), inner);
+        let old = root.join("old");
+        std::fs::create_dir_all(&old).unwrap();
+        std::fs::write(old.join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        std::fs::write(old.join("cpu.cfs_period_us"), "100000\n").unwrap();
+        assert_eq!(cpus(&old), None);
+        std::fs::write(old.join("cpu.cfs_quota_us"), "20000\n").unwrap();
+        assert_eq!(cpus(&old), Some(0.2));
         std::fs::remove_dir_all(&root).unwrap();
     }
 

@@ -140,10 +140,11 @@ fn excluded(run: &RunSummary) -> String {
 pub(crate) fn cut_off(run: &RunSummary) -> Vec<Block> {
     let drive = run.drive.as_ref();
     let open = drive.filter(|drive| drive.open_loop.is_some());
-    let late = open.filter(|_| run.events_in_grace > 0).map(|drive| {
+    let late = run.events_in_grace.filter(|events| *events > 0);
+    let late = open.zip(late).map(|(drive, events)| {
         let text = format!(
             "{} ended within the grace of {} after the time limit; in the totals, not in the rates",
-            counted(run.events_in_grace, EventWord::of(run).one()),
+            counted(events, EventWord::of(run).one()),
             length(drive.grace.as_secs_f64())
         );
         Block::row("late", Ink::Plain, text)
@@ -153,11 +154,12 @@ pub(crate) fn cut_off(run: &RunSummary) -> Vec<Block> {
 
 /// Events that never ended, so they have no latency.
 pub(crate) fn unfinished(run: &RunSummary) -> Option<Block> {
+    let events = run.events_unfinished.filter(|events| *events > 0)?;
     let text = format!(
         "{} unfinished at the end of the run; not in the latencies",
-        counted(run.events_unfinished, EventWord::of(run).one()),
+        counted(events, EventWord::of(run).one()),
     );
-    (run.events_unfinished > 0).then(|| Block::row("unfinished", Ink::Warning, text))
+    Some(Block::row("unfinished", Ink::Warning, text))
 }
 
 #[cfg(test)]

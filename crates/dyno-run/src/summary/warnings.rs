@@ -84,7 +84,8 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
         // From a thousandth on, arrivals that are not served change the tail that is reported.
         let skipped = summary.latency_limit.as_ref();
         let skipped = skipped.map_or(0, |limit| limit.skipped);
-        let unserved = open.backlog.unwrap_or(0) + summary.events_unfinished + skipped;
+        let unfinished = summary.events_unfinished.unwrap_or(0);
+        let unserved = open.backlog.unwrap_or(0) + unfinished + skipped;
         if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
             warnings.push(format!(
                 "{unserved} event{} due but not served: response times exclude them, so real \

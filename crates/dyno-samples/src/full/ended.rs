@@ -149,7 +149,7 @@ pub(super) fn summary(
         open_loop: shape
             .open
             .then(|| open_loop(total, totals.events as f64 / measured_s)),
-        events_in_grace: 5,
+        events_in_grace: Some(5),
         errors: [
             ("1213".to_owned(), error(totals.errors, DEADLOCK)),
             (

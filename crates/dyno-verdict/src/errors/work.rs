@@ -400,8 +400,8 @@ fn outside_events(view: &View) -> Option<String> {
 /// forced shutdown leaves out events in progress.
 fn timed_by_sysbench(view: &View, summary: &RunSummary) -> bool {
     let known = summary.service.sum_ms.or(summary.service.mean_ms).is_some();
-    let whole =
-        summary.events_unfinished == 0 && view.drive().is_some_and(|drive| drive.warmup.is_zero());
+    let whole = summary.events_unfinished.unwrap_or(0) == 0
+        && view.drive().is_some_and(|drive| drive.warmup.is_zero());
     let of_database = summary.machine.is_none() && summary.totals.queries() > 0;
     view.run.head.source == Source::Sysbench && known && whole && of_database
 }

@@ -139,10 +139,12 @@ fn unserved(view: &View) -> CheckResult {
         return unserved_of_log(summary, view);
     }
     let backlog = backlog(summary);
+    let (in_grace, unfinished) = (
+        summary.events_in_grace.unwrap_or(0),
+        summary.events_unfinished.unwrap_or(0),
+    );
     let skipped = summary.latency_limit.map_or(0, |limit| limit.skipped);
-    let missing = backlog
-        .saturating_add(summary.events_unfinished)
-        .saturating_add(skipped);
+    let missing = backlog.saturating_add(unfinished).saturating_add(skipped);
     let events = summary.totals.events;
     let all = events.saturating_add(missing);
     if all == 0 {
@@ -151,7 +153,7 @@ fn unserved(view: &View) -> CheckResult {
     let share = missing as f64 / all as f64 * 100.0;
     // A user who ends a run by hand cuts off the last events knowingly.
     let stopped = view.run.state == RunState::Interrupted;
-    let hung = hung_sessions(view, summary.events_unfinished);
+    let hung = hung_sessions(view, unfinished);
     let too_many = share >= MISSING.value.max(beyond(all) / 2.0) && !stopped;
     if too_many && !hung && overloaded(view) {
         return not_taken(missing);
@@ -171,22 +173,14 @@ fn unserved(view: &View) -> CheckResult {
             "{} ended, {} of them after the time limit; {} started but did not end, and {} were \
              due but did not start{too_late}{by_hand}.",
             text::counted(events, "event"),
-            text::count(summary.events_in_grace),
-            text::count(summary.events_unfinished),
+            text::count(in_grace),
+            text::count(unfinished),
             text::count(backlog)
         ),
-        &unserved_advice(hung, summary.events_unfinished, missing),
+        &unserved_advice(hung, unfinished, missing),
     )
-    .with(
-        "ended in the grace",
-        summary.events_in_grace as f64,
-        "count",
-    )
-    .with(
-        "begun and not ended",
-        summary.events_unfinished as f64,
-        "count",
-    )
+    .with("ended in the grace", in_grace as f64, "count")
+    .with("begun and not ended", unfinished as f64, "count")
     .with("due and not begun", backlog as f64, "count")
     .with("skipped", skipped as f64, "count")
     .with("without an end", share, "percent")

@@ -114,7 +114,9 @@ impl Promise {
     /// The class of a run; `None` if it is unknown, or may not apply to what was written.
     pub(crate) fn known_class(view: &View) -> Option<Class> {
         let class = Self::of(view)?.class;
-        (class.is_doubted() || !stored::is_out_of_sight(view, class)).then_some(class)
+        let is_of_a_part = view.several_endpoints().is_some() || errors::did_work_elsewhere(view);
+        let may_not_apply = is_of_a_part || stored::is_out_of_sight(view, class);
+        (class.is_doubted() || !may_not_apply).then_some(class)
     }
 
     /// The class of a run: by its settings, tables, location of the data, and the server's

@@ -130,7 +130,7 @@ pub(crate) fn summary() -> RunSummary {
             percentiles: values::percentiles(&[(95.0, Some(4.5))]),
             ..LatencySummary::default()
         },
-        events_in_grace: 1,
+        events_in_grace: Some(1),
         errors: [("1213".to_owned(), deadlocks)].into(),
         fairness: Some(Fairness::default()),
         client: Some(ClientCost::default()),
