@@ -12,7 +12,7 @@ fn requests_of_a_file_test_are_its_events() {
         .replace("224.54", "380.79");
     let run = broken(
         &log,
-        "21555.53 reads + 24370.35 writes + 1438.7 syncs = 47364.58, but it",
+        "21555.53 reads + 24370.35 writes + 1438.7 syncs = 47364.58, but the log",
     );
     for name in ["reads_per_s", "fsyncs_per_s", "written_mib_per_s"] {
         assert_eq!(run.fact(&format!("import.fileio.{name}")), None, "{name}");
