@@ -377,6 +377,7 @@ fn the_runs_own_work_and_unseen_sessions_are_not_blamed_on_others() {
         "No other session was listed in 30 samples.",
     );
     assert_lacks(&nobody.advice.to_lowercase(), "other clients");
+    assert_eq!(nobody.causes, [Cause::OtherClients]);
     let hidden = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
         let why = "sessions of other users are hidden: GRANT PROCESS";
