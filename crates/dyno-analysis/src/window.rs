@@ -185,8 +185,9 @@ fn summary(
         service: part.service,
         response: part.response,
         open_loop: part.open_loop,
-        events_in_grace: Some(0),
-        events_unfinished: Some(0),
+        // Without its end, what was in flight is not known.
+        events_in_grace: run.summary.as_ref().map(|_| 0),
+        events_unfinished: run.summary.as_ref().map(|_| 0),
         errors: Default::default(),
         connect_errors: Default::default(),
         states: last.and_then(|interval| interval.states),

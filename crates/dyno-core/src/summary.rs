@@ -74,9 +74,11 @@ pub struct RunSummary {
     pub response: Option<LatencySummary>,
     /// Open loop only.
     pub open_loop: Option<OpenLoopSummary>,
-    /// Events that ended within the grace period. Included in `totals`. `None` if a log lacks them.
+    /// Events that ended within the grace period. Included in `totals`. `None` if a log lacks them,
+    /// or the record its end.
     pub events_in_grace: Option<u64>,
-    /// Events still in flight when the grace period was over. `None` if a log lacks them.
+    /// Events still in flight when the grace period was over. `None` if a log lacks them, or the
+    /// record its end.
     pub events_unfinished: Option<u64>,
     /// Errors by code, ignored or not.
     pub errors: ErrorsByCode,

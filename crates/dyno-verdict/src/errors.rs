@@ -113,17 +113,18 @@ fn errors(view: &View) -> CheckResult {
     let all = totals.events.saturating_add(not_done).max(1);
     let missing = not_done as f64 / all as f64 * 100.0;
     let of_missing = graded(missing, &NOT_DONE, &ERRORS_REFUSE);
-    let outcome = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE).max(of_missing);
+    let of_errors = graded(share, &ERRORS_DOUBT, &ERRORS_REFUSE);
+    let outcome = of_errors.max(of_missing);
     let named = codes.map_or_else(String::new, named);
     let refused = refused(totals.connects_failed);
     let others = warnings::OtherLocks::of(view);
     let of_others = others.as_ref().map_or(0, |others| others.count);
     let locks = others.map_or_else(String::new, |others| others.sentence());
-    let left = left(not_done, missing);
+    let (before, after) = placed(left(not_done, missing), of_missing > of_errors);
     let judged = CheckResult::of(
         outcome,
         format!(
-            "{} in {} attempts ({} %){}{named}.{locks}{left}{refused}",
+            "{before}{} in {} attempts ({} %){}{named}.{locks}{after}{refused}",
             text::counted(errors, "error"),
             text::count(attempts),
             text::plain(share),
@@ -191,6 +192,14 @@ fn left(not_done: u64, missing: f64) -> String {
             if not_done == 1 { "its" } else { "their" },
             text::plain(missing)
         ),
+    }
+}
+
+/// A sentence before or after the others: the reason for the outcome comes first.
+fn placed(sentence: String, decides: bool) -> (String, String) {
+    match decides {
+        true => (format!("{} ", sentence.trim_start()), String::new()),
+        false => (String::new(), sentence),
     }
 }
 

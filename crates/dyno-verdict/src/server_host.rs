@@ -17,6 +17,7 @@ const THERE: &str = "server.host.";
 const HERE: &str = "host.";
 /// The prefix of events of the server's host, and of the evidence of checks of it.
 pub const ON_IT: &str = "On the server's host: ";
+const ON_THIS: &str = "On this host: ";
 
 /// The checks that also apply to the server's host.
 const CHECKS: [&str; 7] = [
@@ -101,6 +102,8 @@ fn add(own: &mut Finding, there: Finding) {
     let evidence = format!("{ON_IT}{}", there.evidence);
     let was_checked = own.outcome != Outcome::NotChecked;
     own.evidence = match was_checked {
+        // The reason for the outcome comes first.
+        true if there.outcome > own.outcome => format!("{evidence} {ON_THIS}{}", own.evidence),
         true => format!("{} {evidence}", own.evidence),
         // The reason why it did not run here matters less than the evidence there.
         false => evidence,

@@ -235,6 +235,13 @@ fn a_run_without_an_end_is_summarised_from_its_intervals() {
     assert!(matches!(rebuilt.end, RunEnd::Failed(_)));
     unfinished.state = RunState::Interrupted;
     assert_eq!(rebuild(&unfinished).end, RunEnd::Interrupted);
+    // What was in flight at the end is unknown, also for a part.
+    let in_flight = |summary: &RunSummary| (summary.events_in_grace, summary.events_unfinished);
+    assert_eq!(in_flight(&rebuilt), (None, None));
+    let part = |run: &RunRecord| cut(run.clone(), window(1.0, 3.0)).unwrap().summary.unwrap();
+    assert_eq!(in_flight(&part(&unfinished)), (None, None));
+    unfinished.summary = Some(rebuilt);
+    assert_eq!(in_flight(&part(&unfinished)), (Some(0), Some(0)));
 }
 
 #[test]

@@ -344,6 +344,7 @@ fn rate(output: &mut Output, processed: u64, printed: f64) -> (Option<String>, f
     let mut other = output.clone();
     (other.tps, other.tps_with_connecting) = (Some(tps), None);
     if busy(output, printed).is_none() && busy(&other, tps).is_some() {
+        output.length_in_doubt = true;
         return (Some(text), printed);
     }
     *output = other;

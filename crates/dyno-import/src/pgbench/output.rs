@@ -88,6 +88,8 @@ pub(super) struct Output {
     pub(super) lag_ms: Option<(f64, f64)>,
     /// Whether other figures contradict the lag.
     pub(super) lag_in_doubt: bool,
+    /// Whether the count and its rate contradict the requested duration.
+    pub(super) length_in_doubt: bool,
     pub(super) connecting_ms: Option<f64>,
     /// The mean time to connect for each transaction (`--connect`).
     pub(super) reconnecting_ms: Option<f64>,

@@ -392,11 +392,11 @@ fn summary(
         let single = single.filter(|single| single.is_whole && output.points.is_empty())?;
         return Some(single.summary(runs::summary(run, started, single.length_s()), output));
     };
-    // Without transactions, the rate gives no time.
-    let measured_s = match tps > 0.0 {
-        true => processed as f64 / tps,
-        false => output.duration_s?,
+    let observed_s = match single {
+        Some(single) => Some(single.length_s()),
+        None => times(output, started).last().map(|(at_s, ..)| at_s),
     };
+    let measured_s = measured_s(output, processed as f64 / tps, observed_s)?;
     let failed = output.failed.unwrap_or(0);
     let retries = output.retries.unwrap_or(0);
     let totals = Counters {
@@ -449,6 +449,18 @@ fn summary(
         }
     }
     Some(summary)
+}
+
+/// The length by count and rate, or the requested duration: without transactions the rate gives no
+/// time, and if the two contradict each other, the observed length decides.
+fn measured_s(output: &Output, made_s: f64, observed_s: Option<f64>) -> Option<f64> {
+    let stated_s = match output.duration_s {
+        Some(stated_s) if output.length_in_doubt => stated_s,
+        stated_s if !made_s.is_finite() => return stated_s,
+        _ => return Some(made_s),
+    };
+    let is_made = observed_s.is_some_and(|s| (s - made_s).abs() < (s - stated_s).abs());
+    Some(if is_made { made_s } else { stated_s })
 }
 
 /// The summary from progress lines of a run without a report.

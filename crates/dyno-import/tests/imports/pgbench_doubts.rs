@@ -131,6 +131,36 @@ fn a_rate_is_that_of_the_count_and_the_duration() {
 }
 
 #[test]
+fn a_length_that_count_and_rate_imply_needs_another_source() {
+    let log = |lines: u32| {
+        let lines: Vec<String> = (1..=lines)
+            .map(|at_s| {
+                let per_s = 5000.0 / f64::from(lines);
+                format!("progress: {at_s}.0 s, {per_s:.1} tps, lat 40.000 ms stddev 1.000\n")
+            })
+            .collect();
+        format!(
+            "pgbench (17.2)\n{}transaction type: <builtin: select only>\nscaling factor: 1\n\
+             query mode: simple\nnumber of clients: 4\nnumber of threads: 4\n\
+             maximum number of tries: 1\nduration: 10 s\n\
+             number of transactions actually processed: 5000\n\
+             number of failed transactions: 0 (0.000%)\nlatency average = 40.000 ms\n\
+             latency stddev = 1.000 ms\ninitial connection time = 5.000 ms\n\
+             tps = 100.000000 (without initial connection time)\n",
+            lines.concat()
+        )
+    };
+    for (lines, measured_s) in [(10, 10.0), (0, 10.0), (50, 50.0)] {
+        let text = log(lines);
+        contradicts(&text, "take 50.0 s, but the report's duration is 10.0 s");
+        // Rate and latency agree.
+        let summary = read(&text).summary.unwrap();
+        let found = (summary.rates.events_per_s, summary.measured_s);
+        assert_eq!(found, (100.0, measured_s), "{lines} lines");
+    }
+}
+
+#[test]
 fn the_time_to_connect_is_in_the_duration() {
     let tps = "45946.222 (without initial connection time)";
     let slow = with(STAMPED, "tps = ", tps);

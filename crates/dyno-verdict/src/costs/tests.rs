@@ -173,3 +173,21 @@ fn costs_with_the_work_of_other_clients_are_marked() {
     });
     assert_eq!(marked(&run), [] as [&str; 0]);
 }
+
+#[test]
+fn costs_include_the_work_of_clients_that_only_the_counters_show() {
+    // The other client has the run's own user and place, so it is not listed.
+    let mut run = dyno_samples::good();
+    let marked = |run: &RunRecord| {
+        let mut all = costs(run).into_iter();
+        let cpu = all.find(|cost| cost.name == "server CPU").unwrap();
+        cpu.includes == Some(Cause::OtherClients)
+    };
+    for (per_s, expected) in [(20_040.0, false), (60_000.0, true)] {
+        series(&mut run, "db.status.questions", &[per_s; 30]);
+        assert_eq!(marked(&run), expected, "{per_s}");
+    }
+    samples::drop_series(&mut run, "db.other_sessions");
+    samples::drop_fact(&mut run, "server.other_sessions");
+    assert!(marked(&run));
+}

@@ -71,7 +71,9 @@ fn growth(view: &View) -> CheckResult {
         (Err(why), true) => return CheckResult::not_checked(why.clone()),
         (Err(_), false) => rest.join(" "),
         (Ok(data), true) => data.evidence.clone(),
-        (Ok(data), false) => format!("{} {}", data.evidence, rest.join(" ")),
+        // What causes the doubt comes first.
+        (Ok(data), false) if data.is_much => format!("{} {}", data.evidence, rest.join(" ")),
+        (Ok(data), false) => format!("{} {}", rest.join(" "), data.evidence),
     };
     let outcome = doubt_if(of_data || of_history || of_memory);
     let result = CheckResult::of(

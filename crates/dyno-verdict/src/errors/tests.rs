@@ -43,8 +43,10 @@ fn errors_are_few_and_named_by_kind() {
         summary(run).end = RunEnd::Failed("session 3: gone away".to_owned());
     });
     let given_up = expect("errors", Doubt, |run| summary(run).totals.not_done = 200);
+    // A summary shows only the first sentence, which is the reason.
     let expected = "200 events ended without their work being done";
-    assert_has(&given_up.evidence, expected);
+    assert_begins(&given_up.evidence, expected);
+    assert_has(&given_up.evidence, ". 0 errors in ");
     expect("errors", Refuse, |run| {
         summary(run).totals.not_done = 100_000
     });
@@ -375,6 +377,7 @@ fn the_runs_own_work_and_unseen_sessions_are_not_blamed_on_others() {
         "No other session was listed in 30 samples.",
     );
     assert_lacks(&nobody.advice.to_lowercase(), "other clients");
+    assert_eq!(nobody.causes, [Cause::OtherClients]);
     let hidden = expect("server-counters", Doubt, |run| {
         series(run, QUESTIONS, &[30_000.0; 30]);
         let why = "sessions of other users are hidden: GRANT PROCESS";

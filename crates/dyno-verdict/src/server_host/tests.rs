@@ -2,7 +2,7 @@ use dyno_core::catalogue::names;
 use dyno_core::finding::{Cause, Finding, Outcome};
 use dyno_core::record::{Event, EventDetail, EventKind, RunRecord};
 use dyno_samples as samples;
-use dyno_samples::assert_has;
+use dyno_samples::{assert_begins, assert_has};
 
 use super::{server_host, server_host_limit};
 use crate::context::Context;
@@ -106,7 +106,8 @@ fn steal_and_kernel_log_problems_of_the_server_host_count() {
     });
     let resources = finding_of(&run, "host-resources");
     assert_eq!(resources.outcome, Outcome::Doubt);
-    assert_has(&resources.evidence, "On the server's host: Steal 12 %");
+    assert_begins(&resources.evidence, "On the server's host: Steal 12 %");
+    assert_has(&resources.evidence, " On this host: ");
     assert_eq!(resources.causes, [Cause::Steal]);
     let log = finding_of(&run, "kernel-log");
     assert_eq!(log.outcome, Outcome::Doubt);

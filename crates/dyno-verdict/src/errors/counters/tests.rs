@@ -1,6 +1,7 @@
 //! PostgreSQL's transactions against those that the client saw end.
 
 use dyno_core::db::ErrorKind;
+use dyno_core::finding::Cause;
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::record::RunRecord;
 use dyno_samples::{Product, assert_has, assert_lacks, closed, fact, series};
@@ -98,4 +99,39 @@ fn transactions_that_sessions_report_at_their_end_are_not_missing() {
     ends_with("15000", "0", Doubt);
     // The server's number has commits only.
     ends_with("15000", "8000", Pass);
+}
+
+#[test]
+fn others_add_statements_and_hide_no_missing_ones() {
+    // Two events of 20 statements a second.
+    for (counted, expected) in [
+        (4.5, Doubt),
+        (25.3, Doubt),
+        (36.0, Pass),
+        // Observers and monitoring.
+        (80.0, Pass),
+    ] {
+        let mut run = closed(&[2.0; 8], Product::Mysql);
+        series(&mut run, "db.status.questions", &[counted; 8]);
+        let found = check(&run, "server-counters", expected);
+        let elsewhere = found.causes.contains(&Cause::WorkElsewhere);
+        assert_eq!(elsewhere, expected == Doubt, "{counted}: {found:?}");
+    }
+    let mut run = closed(&[5.0; 10], Product::Postgres);
+    let statements = summary(&mut run).totals.queries();
+    for (name, count) in [
+        ("client.statements.completed", statements),
+        ("client.statements.transactions", statements / 20),
+        ("client.statements.transactions_possible", 0),
+    ] {
+        fact(&mut run, name, &count.to_string());
+    }
+    series(&mut run, "db.database.xact_rollback", &[0.0; 10]);
+    // The first sample lacks what sessions had not reported yet.
+    for (first, rest, expected) in [(0.0, 5.0, Pass), (2.0, 2.0, Doubt)] {
+        let mut commits = [rest; 10];
+        commits[0] = first;
+        series(&mut run, "db.database.xact_commit", &commits);
+        check(&run, "server-counters", expected);
+    }
 }

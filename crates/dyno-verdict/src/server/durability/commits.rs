@@ -295,31 +295,57 @@ impl<'a> Ends<'a> {
         ))
     }
 
+    /// The run's own part of what the server counted, and who counted it; `None` if it may be the
+    /// work of other clients. The client counts statements by their first words, so it does not
+    /// see the ends within procedures, or of connections.
+    fn own(&self, counted: f64, fact: &str) -> Option<(&'static str, f64)> {
+        let view = self.view;
+        let others = crate::errors::has_other_clients(view);
+        let sees_all = || only_begins_and_ends(view) && view.totals().reconnects == 0;
+        match client(view, fact) {
+            Some(own) if own < counted && (others || sees_all()) => Some(("client", own)),
+            None if others && !view.embedded() => None,
+            _ => Some((self.who, counted)),
+        }
+    }
+
+    /// The server's commits without those of other clients. PostgreSQL counts each statement as
+    /// one.
+    fn own_commits(&self) -> f64 {
+        let is_apart = !self.view.postgres() && crate::errors::has_other_clients(self.view);
+        let own = client(self.view, names::CLIENT_STATEMENTS_COMMITS);
+        own.filter(|_| is_apart)
+            .map_or(self.commits, |own| own.min(self.commits))
+    }
+
     fn rolled_back(&self) -> Option<String> {
-        let ended = (self.rollbacks + self.commits).max(f64::MIN_POSITIVE);
+        let (who, rollbacks) = self.own(self.rollbacks, names::CLIENT_STATEMENTS_ROLLBACKS)?;
+        let commits = self.own_commits();
+        let ended = (rollbacks + commits).max(f64::MIN_POSITIVE);
         // An event may have another transaction, which only reads, so the share of the events must
         // be large, too.
-        let least = self.rollbacks / ended.max(self.events);
+        let least = rollbacks / ended.max(self.events);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
-                "the {} counted {} transactions per second rolled back and {} committed",
-                self.who,
-                text::rate(self.rollbacks),
-                text::rate(self.commits)
+                "the {who} counted {} transactions per second rolled back and {} committed",
+                text::rate(rollbacks),
+                text::rate(commits)
             )
         })
     }
 
     /// A commit does not keep work that was rolled back to a savepoint.
     fn back_to_savepoint(&self) -> Option<String> {
-        let least = self.to_savepoint / self.commits.max(self.writing);
+        let fact = names::CLIENT_STATEMENTS_ROLLBACKS_TO_SAVEPOINT;
+        let (who, to_savepoint) = self.own(self.to_savepoint, fact)?;
+        let commits = self.own_commits();
+        let least = to_savepoint / commits.max(self.writing);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
-                "the {} counted {} ROLLBACK TO SAVEPOINT per second and {} commits, which do not \
-                 keep the work since the savepoint",
-                self.who,
-                text::rate(self.to_savepoint),
-                text::rate(self.commits)
+                "the {who} counted {} ROLLBACK TO SAVEPOINT per second and {} commits, which do \
+                 not keep the work since the savepoint",
+                text::rate(to_savepoint),
+                text::rate(commits)
             )
         })
     }

@@ -5,7 +5,7 @@ use dyno_core::record::RunRecord;
 use dyno_samples::{assert_begins, assert_has, drop_series, fact, series, setting};
 
 use super::{counted, engine};
-use crate::tests::expect;
+use crate::tests::{expect, summary};
 
 #[test]
 fn settings_of_engines_that_no_table_has_promise_nothing() {
@@ -186,4 +186,33 @@ fn sessions_decide_about_their_own_autocommit() {
             fact(run, "client.settings[autocommit]", own);
         });
     }
+}
+
+#[test]
+fn rollbacks_of_other_clients_are_not_the_runs() {
+    let of = |commits: f64, own: &[(&str, &str)], others: bool, other_statements: bool, outcome| {
+        expect("durability", outcome, |run| {
+            counted(run, commits, 1000.0);
+            for (name, count) in own {
+                fact(run, &format!("client.statements.{name}"), count);
+            }
+            if others {
+                series(run, "db.status.questions", &[40_000.0; 30]);
+            }
+            summary(run).totals.other = if other_statements { 30_000 } else { 0 };
+        })
+    };
+    let none = [("commits", "0"), ("rollbacks", "0")];
+    let all = [("commits", "0"), ("rollbacks", "30000")];
+    // Statements with autocommit.
+    of(0.0, &none, true, false, Pass);
+    of(0.0, &none, false, false, Pass);
+    of(0.0, &none, true, true, Pass);
+    // Without others, procedures rolled back.
+    of(0.0, &none, false, true, Doubt);
+    // Without the client's count, the server's may be that of others.
+    of(0.0, &[], true, true, Pass);
+    of(0.0, &[], false, true, Doubt);
+    // Commits of others do not hide that the run rolled back.
+    of(9_000.0, &all, true, true, Doubt);
 }
