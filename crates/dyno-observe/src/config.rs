@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use dyno_core::Target;
@@ -21,6 +22,9 @@ pub struct Config {
     pub results_directory: Option<PathBuf>,
     /// The timeout for the server's answer to one query; after that its connection is closed.
     pub answer_timeout: Duration,
+    /// When the measurement begins, on the monotonic clock; 0 as long as that is unknown. The
+    /// settings are then read again.
+    pub begins: Arc<AtomicU64>,
     /// The timeout for connecting.
     pub connect_timeout: Duration,
 }
@@ -33,6 +37,7 @@ impl Default for Config {
             period: Duration::from_secs(1),
             results_directory: None,
             answer_timeout: Duration::from_secs(10),
+            begins: Arc::default(),
             connect_timeout: Duration::from_secs(3),
         }
     }

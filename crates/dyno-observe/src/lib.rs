@@ -3,9 +3,9 @@
 //!
 //! [`Observers::start`] starts one thread that reads `/proc` and `/sys`, and for a database a
 //! second one that queries it, so that a server that hangs does not stop the host's samples.
-//! Samples come out as [`Observation`]s, stamped with [`dyno_core::clock`]; observers do not know
-//! when the measurement begins. Whatever cannot be observed is reported
-//! ([`Observation::NotObserved`]); observers never guess.
+//! Samples come out as [`Observation`]s, stamped with [`dyno_core::clock`]. Samples do not
+//! depend on when the measurement begins, but all settings are then read again. Whatever cannot be
+//! observed is reported ([`Observation::NotObserved`]); observers never guess.
 //!
 //! [`Profiler`] samples where server and client spend CPU time, with the system's `perf`.
 //!

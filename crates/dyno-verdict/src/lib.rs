@@ -15,6 +15,7 @@
 //! - Checks of the server's host: `src/server_host.rs`; its observer:
 //!   `crates/dyno-conduct/src/fleet/server_agent.rs`, `crates/dyno-conduct/src/fleet/observer.rs`.
 //! - Advice from counters and settings: `src/advice`, one rule each, by server.
+//! - The values that a setting had during the measurement: `src/moments.rs`.
 //! - Why a check does not apply to an imported log: `src/missing.rs`.
 //! - Checks of its sides that matter to a duet: `src/duet.rs`.
 //! - Parts of a scheduled load: `src/schedule.rs`. A part of a run: `src/part.rs`.
@@ -34,6 +35,7 @@ mod generator;
 mod limits;
 mod machine;
 mod missing;
+mod moments;
 mod pages_read;
 mod part;
 mod pivot;

@@ -383,15 +383,6 @@ impl<'a> View<'a> {
         self.run.facts.iter().filter_map(of).flatten()
     }
 
-    /// A setting as it was for the run's sessions: the single value that they set, or the server's.
-    pub(crate) fn setting_of_sessions(&self, name: &str) -> Option<&'a str> {
-        let mut own = self.set_by_sessions().filter(|(own, _)| *own == name);
-        match (own.next(), own.next()) {
-            (Some((_, value)), None) if value != "default" => Some(value),
-            _ => self.run.setting(name),
-        }
-    }
-
     /// Whether other agents put a part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
         let shard = self.drive().and_then(|drive| drive.shard.as_ref());

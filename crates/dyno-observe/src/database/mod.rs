@@ -67,6 +67,9 @@ trait Collector: Send {
     /// The server was restarted or replaced: counters restart.
     fn restart(&mut self);
 
+    /// The measurement begins: what changes seldom is read again with the next sample.
+    fn begin(&mut self) {}
+
     /// Series that were 0 in every sample.
     fn always_zero(&self) -> Vec<String>;
 }

@@ -1,7 +1,8 @@
 //! Settings that change during the observation, including those that change back.
 //!
-//! All settings are read again when one may have been set: when the counter of SET statements or
-//! the load time of the configuration files changes. Most runs change none, and have no extra cost.
+//! All settings are read again with the first sample and at the start of the measurement, and when
+//! one may have been set: when the counter of SET statements or the load time of the configuration
+//! files changes. Most runs change none, and need no other reads.
 
 use std::collections::HashMap;
 
@@ -36,7 +37,10 @@ pub(super) struct Moves {
     states: Vec<SettingChange>,
     /// The last value of the counter or time that changes with settings.
     mark: Option<f64>,
+    /// Settings may have changed.
     is_due: bool,
+    /// The next sample reads the settings, whatever the counter says.
+    is_wanted: bool,
     samples: u64,
     /// The first sample in which the settings may be read again.
     next: u64,
@@ -50,6 +54,8 @@ impl Moves {
             states: Vec::new(),
             mark: None,
             is_due: false,
+            // A setting may change before the counter is read for the first time.
+            is_wanted: true,
             samples: 0,
             next: 0,
         }
@@ -82,6 +88,24 @@ impl Moves {
         }
     }
 
+    /// The measurement begins.
+    pub(super) fn begin(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Whether this sample reads the settings.
+    fn is_time(&mut self) -> bool {
+        let sample = self.samples;
+        self.samples += 1;
+        let is_due = self.is_due && sample >= self.next;
+        if self.known.is_empty() || !(is_due || self.is_wanted) {
+            return false;
+        }
+        self.next = sample + if self.is_wanted { 1 } else { PAUSE };
+        (self.is_due, self.is_wanted) = (false, false);
+        true
+    }
+
     /// Another server's counters restart; its settings are still compared.
     pub(super) fn restart(&mut self) {
         self.mark = None;
@@ -97,12 +121,9 @@ impl Moves {
         for change in self.states.drain(..) {
             report(asking, change);
         }
-        let sample = self.samples;
-        self.samples += 1;
-        if !self.is_due || sample < self.next || self.known.is_empty() {
+        if !self.is_time() {
             return Ok(());
         }
-        self.is_due = false;
         let rows = match asking.control.query(self.sql, asking.timeout) {
             Ok(rows) => rows,
             Err(error) if is_lost(&error) => return Err(error),
@@ -118,8 +139,10 @@ impl Moves {
                 report(asking, change);
             }
         }
-        // A setting that was changed may be changed back.
-        self.next = sample + if reported > 0 { 1 } else { PAUSE };
+        if reported > 0 {
+            // A setting that was changed may be changed back.
+            self.next = self.samples;
+        }
         Ok(())
     }
 
@@ -179,5 +202,26 @@ mod tests {
         assert!(!moves.is_due);
         moves.mark(8.0);
         assert!(moves.is_due);
+    }
+
+    #[test]
+    fn settings_are_read_with_the_first_sample_and_when_the_measurement_begins() {
+        let mut moves = Moves::new("");
+        assert!(!moves.is_time(), "none is known");
+        moves.know("innodb_flush_log_at_trx_commit", "1");
+        // Somebody set it before the counter was read for the first time.
+        moves.mark(7.0);
+        assert!(moves.is_time());
+        moves.mark(7.0);
+        assert!(!moves.is_time());
+        moves.mark(8.0);
+        assert!(moves.is_time(), "the first read causes no pause");
+        moves.mark(9.0);
+        assert!(!moves.is_time(), "clients set something all the time");
+        moves.begin();
+        assert!(moves.is_time());
+        moves.mark(10.0);
+        assert!(moves.is_time());
+        assert!(!moves.is_time());
     }
 }

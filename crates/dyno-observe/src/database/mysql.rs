@@ -305,6 +305,10 @@ impl Collector for Mysql {
         })
     }
 
+    fn begin(&mut self) {
+        self.moves.begin();
+    }
+
     fn restart(&mut self) {
         self.status.restart();
         self.moves.restart();

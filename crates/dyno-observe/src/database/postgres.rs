@@ -279,6 +279,10 @@ impl Collector for Postgres {
         })
     }
 
+    fn begin(&mut self) {
+        self.moves.begin();
+    }
+
     fn restart(&mut self) {
         self.moves.restart();
         for part in self.fast.iter_mut().chain(&mut self.slow) {

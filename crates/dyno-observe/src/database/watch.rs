@@ -108,6 +108,8 @@ pub(crate) fn watch(config: &crate::Config, sink: &Sink) -> std::io::Result<Opti
         period: config.period,
         answer_timeout: config.answer_timeout,
         connect_timeout: config.connect_timeout,
+        begins: Arc::clone(&config.begins),
+        has_begun: false,
         shared: Arc::clone(&shared),
         stopped,
         finder,
@@ -177,6 +179,9 @@ struct Watcher {
     period: Duration,
     answer_timeout: Duration,
     connect_timeout: Duration,
+    /// When the measurement begins; 0 as long as that is unknown.
+    begins: Arc<AtomicU64>,
+    has_begun: bool,
     shared: Arc<Shared>,
     stopped: Receiver<()>,
     finder: Sender<Placed>,
@@ -326,6 +331,11 @@ impl Watcher {
             return Ok(());
         };
         let asked_at = Clock.now();
+        let begins = self.begins.load(Ordering::Acquire);
+        if !self.has_begun && begins > 0 && asked_at >= begins {
+            self.has_begun = true;
+            collector.begin();
+        }
         self.shared.asked_at.store(asked_at, Ordering::Relaxed);
         let answered = match self.connector.blocks() {
             true => Ok(None),

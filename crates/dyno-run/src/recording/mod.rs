@@ -54,9 +54,6 @@ use profiling::Profiling;
 use store::{Store, with_event};
 use tables::ObservedTables;
 
-/// How often observers take samples.
-const PERIOD: Duration = Duration::from_secs(1);
-
 /// Where records go: to the store, and to the other sinks.
 struct Outputs {
     store: Mutex<Store>,
@@ -379,8 +376,9 @@ fn observe(
     let config = Config {
         target: ready.job.target.clone().filter(|_| whole),
         connector: ready.connector.clone().filter(|_| whole),
-        period: PERIOD,
+        period: Duration::from_secs(1),
         results_directory: folder,
+        begins: Arc::clone(origin),
         ..Config::default()
     };
     let (observers, observations) = Observers::start(config)?;

@@ -96,7 +96,9 @@ fn lines(base: Changes<'_>, new: Changes<'_>) -> Vec<Difference> {
 /// The settings that changed during a run, each with its values: `setting sync_binlog`, `1, then
 /// 0`. These are the changes of the check `moved-settings`.
 fn settings_of(view: &View) -> Vec<(String, String)> {
-    let mut moved: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let before = view.moved_before().into_iter();
+    let before = before.map(|(name, ends)| (name, ends.to_vec()));
+    let mut moved: BTreeMap<&str, Vec<&str>> = before.collect();
     for event in view.events(EventKind::Setting) {
         if let Some(change) = &event.detail.setting {
             let values = moved.entry(&change.name).or_default();

@@ -68,6 +68,8 @@ const MISSES: [(&str, &str, bool); 3] = [
     (names::DB_PAGE_CACHE_MISSES, names::DB_PAGE_CACHE_HITS, true),
 ];
 
+const BUFFER_POOL: &str = "innodb_buffer_pool_size";
+
 fn cache(view: &View) -> CheckResult {
     let size = SIZES.iter().find_map(|name| view.mean(name));
     let cache = cache_bytes(view);
@@ -80,9 +82,15 @@ fn cache(view: &View) -> CheckResult {
     let claim = view.context.claim;
     let fault = match (claim, misses) {
         (Some(Claim::InMemory), Some(misses)) => misses >= IN_MEMORY_MISSES.value,
-        (Some(Claim::InMemory), None) => size.zip(cache).is_some_and(|(size, cache)| size > cache),
+        (Some(Claim::InMemory), None) => {
+            let least = cache_sizes(view).into_iter().reduce(f64::min);
+            size.zip(least).is_some_and(|(size, cache)| size > cache)
+        }
         (Some(Claim::OnDisk), Some(misses)) => misses < ON_DISK_MISSES.value,
-        (Some(Claim::OnDisk), None) => size.zip(cache).is_some_and(|(size, cache)| size <= cache),
+        (Some(Claim::OnDisk), None) => {
+            let most = cache_sizes(view).into_iter().reduce(f64::max);
+            size.zip(most).is_some_and(|(size, cache)| size <= cache)
+        }
         _ => false,
     };
     let mut seen = Vec::new();
@@ -289,15 +297,29 @@ fn misses_over_time(view: &View) -> Vec<(f64, f64)> {
     MISSES.iter().find_map(of).unwrap_or_default()
 }
 
+/// The size of the server's cache when the measurement began.
 pub(super) fn cache_bytes(view: &View) -> Option<f64> {
     if are_of_other_engines(view) {
         return None;
     }
-    if let Some(size) = view.run.setting("innodb_buffer_pool_size") {
+    if let Some(size) = view.setting(BUFFER_POOL) {
         return text::parse_bytes(size, 1.0);
     }
     // Without a unit, PostgreSQL counts pages of 8 KiB.
-    text::parse_bytes(view.run.setting("shared_buffers")?, 8192.0)
+    text::parse_bytes(view.setting("shared_buffers")?, 8192.0)
+}
+
+/// All sizes that the server's cache had during the measurement; only MySQL resizes it.
+pub(super) fn cache_sizes(view: &View) -> Vec<f64> {
+    let Some(size) = cache_bytes(view) else {
+        return Vec::new();
+    };
+    let moments = view.later_settings(|name| name == BUFFER_POOL);
+    let later = moments.iter().filter_map(|moment| {
+        let size = moment.setting(BUFFER_POOL)?;
+        text::parse_bytes(size, 1.0)
+    });
+    std::iter::once(size).chain(later).collect()
 }
 
 fn memory_bytes(view: &View) -> Option<f64> {

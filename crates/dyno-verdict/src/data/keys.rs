@@ -88,7 +88,7 @@ fn keys(view: &View) -> CheckResult {
     let size = SIZES.iter().find_map(|name| Some((name, view.mean(name)?)));
     let hot_bytes = size.map(|(_, size)| size * hot);
     let cached = hot_bytes
-        .zip(cache::cache_bytes(view))
+        .zip(cache::cache_sizes(view).into_iter().reduce(f64::max))
         .is_some_and(|(hot, cache)| hot <= cache);
     // If the misses are known, `cache` reports them.
     let unknown = cache::miss_ratio(view).is_none();

@@ -42,7 +42,7 @@ fn query_cache(view: &View) -> CheckResult {
         per_s * totals.reads as f64 / totals.queries().max(1) as f64
     });
     let share = hits / reads.max(hits).max(f64::MIN_POSITIVE) * 100.0;
-    let setting = view.run.setting("query_cache_type").unwrap_or("not known");
+    let setting = view.setting("query_cache_type").unwrap_or("not known");
     CheckResult::of(
         doubt_if(share >= ANSWERED.value),
         format!(

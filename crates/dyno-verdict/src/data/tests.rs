@@ -72,6 +72,25 @@ fn the_cache_is_as_claimed() {
 }
 
 #[test]
+fn a_cache_resized_during_the_run_counts_with_all_its_sizes() {
+    for (claim, gib, end, outcome) in [
+        (Claim::InMemory, 0.5, "1073741824", Pass),
+        (Claim::InMemory, 0.5, "268435456", Doubt),
+        (Claim::OnDisk, 3.0, "1073741824", Pass),
+        (Claim::OnDisk, 3.0, "4294967296", Doubt),
+    ] {
+        expect_with("cache", outcome, |run, context| {
+            context.claim = Some(claim);
+            drop_series(run, "db.status");
+            series(run, "data.data", &[gib * GIB; 30]);
+            setting(run, "innodb_buffer_pool_size", "1073741824");
+            let pool = run.settings.last_mut();
+            pool.unwrap().end = Some(end.to_owned());
+        });
+    }
+}
+
+#[test]
 fn caches_claimed_to_be_warm_have_no_trend() {
     let warming: Vec<f64> = (0..30).map(|s| 9000.0 * 0.8_f64.powi(s)).collect();
     expect_with("cold-or-warm", Doubt, |run, context| {

@@ -128,7 +128,7 @@ fn short(view: &View, counted: &str) -> Option<CheckResult> {
         return None;
     }
     // MariaDB counts each job of its event scheduler as a connection.
-    let scheduler = view.run.setting("event_scheduler");
+    let scheduler = view.setting("event_scheduler");
     let jobs = match scheduler.is_some_and(|on| on.eq_ignore_ascii_case("on")) {
         true => ", or jobs of its event scheduler",
         false => "",

@@ -18,7 +18,6 @@ mod tests;
 
 pub(crate) use dyno_core::finding::DurabilityClass as Class;
 use dyno_core::finding::{Cause, Durability, Outcome};
-use dyno_core::record::EventKind;
 
 use crate::check::{Check, CheckResult, advice, doubt_if};
 use crate::errors;
@@ -79,18 +78,10 @@ impl Promise {
             {
                 continue;
             }
-            let entry = format!("{name} = {value}");
-            if let Some((class, with)) = settings::cost(row, value, &setting) {
-                let with = with.and_then(|with| Some((with, setting(with)?.trim())));
-                let with = with.filter(|(with, _)| *with != "log_bin");
-                promise.weaken(
-                    class,
-                    match with {
-                        Some((with, value)) => format!("{entry} with {with} = {value}"),
-                        None => entry.clone(),
-                    },
-                );
+            if let Some((class, why)) = cause(row, &setting) {
+                promise.weaken(class, why);
             }
+            let entry = format!("{name} = {value}");
             if !promise.evidence.contains(&entry) {
                 promise.evidence.push(entry);
             }
@@ -123,10 +114,7 @@ impl Promise {
     /// counters. `None` if nothing is known.
     fn of(view: &View) -> Option<Self> {
         let engines = stored::Engines::of(view);
-        let read = Self::read(
-            |name| view.run.setting(name),
-            |engine| engines.are_used(engine),
-        );
+        let read = Self::read(|name| view.setting(name), |engine| engines.are_used(engine));
         let known = read.is_some();
         let mut promise = read.unwrap_or_default();
         promise.moved(view, &engines);
@@ -152,19 +140,19 @@ impl Promise {
         (known || !promise.weaker.is_empty()).then_some(promise)
     }
 
-    /// The value of a setting for a part of the run also counts.
+    /// Each value that a setting had for a part of the run also counts.
     fn moved(&mut self, view: &View, engines: &stored::Engines) {
-        for event in view.events(EventKind::Setting) {
-            let Some(change) = &event.detail.setting else {
-                continue;
-            };
-            let (name, value) = (change.name.as_str(), change.to.trim());
-            let rows = settings::ROWS.iter().filter(|row| row.name == name);
-            let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
-            let cost = |row| settings::cost(row, value, |name| view.run.setting(name));
-            if let Some((class, _)) = rows.filter_map(cost).max_by_key(|(class, _)| *class) {
-                let from = text::seconds(event.at_s.max(0.0));
-                self.weaken(class, format!("{name} = {value} from {from} on"));
+        let moments = view.later_settings(settings::decides);
+        let rows = settings::ROWS.iter();
+        for row in rows.filter(|row| settings::concerns(row, |used| engines.are_used(used))) {
+            let mut worst = cause(row, |name| view.setting(name)).map(|(class, _)| class);
+            for moment in &moments {
+                if let Some((class, why)) = cause(row, |name| moment.setting(name))
+                    && worst < Some(class)
+                {
+                    worst = Some(class);
+                    self.weaken(class, format!("{why} {}", moment.when()));
+                }
             }
         }
     }
@@ -243,6 +231,23 @@ impl Default for Promise {
             left_open: false,
         }
     }
+}
+
+/// What a row's setting costs, and its value with the other setting involved.
+fn cause<'a>(
+    row: &settings::Row,
+    setting: impl Fn(&str) -> Option<&'a str>,
+) -> Option<(Class, String)> {
+    let value = setting(row.name)?.trim();
+    let (class, with) = settings::cost(row, value, &setting)?;
+    let entry = format!("{} = {value}", row.name);
+    let with = with.filter(|with| *with != "log_bin");
+    let with = with.and_then(|with| Some((with, setting(with)?.trim())));
+    let why = match with {
+        Some((with, value)) => format!("{entry} with {with} = {value}"),
+        None => entry,
+    };
+    Some((class, why))
 }
 
 fn durability(view: &View) -> CheckResult {

@@ -18,7 +18,7 @@ pub(super) const LOGS: Check = Check {
            Logs are the general, slow (by its counter, if observed) and audit log; on PostgreSQL \
            log_statement, log_duration, log_min_duration_statement, samples, statistics and trees \
            of parser, planner and executor, auto_explain, pgaudit. No doubt if the server discards \
-           its log output.",
+           its log output. A part of the run counts like all of it.",
     thresholds: &[WRITTEN],
     make: logs,
 };
@@ -104,6 +104,8 @@ fn audits_statements(value: &str) -> bool {
 }
 
 const SLOW_LOG: &str = "slow_query_log";
+const NO_INDEX: &str = "log_queries_not_using_indexes";
+const THROTTLE: &str = "log_throttle_queries_not_using_indexes";
 const FILTER: &str = "log_slow_filter";
 const OUTPUT: (&str, Is) = ("log_output", goes_somewhere);
 /// The level LOG is above ERROR: only these values exclude it.
@@ -171,6 +173,13 @@ const LOGGING: [Log; 20] = [
     Log::of("pgaudit.log", |it| !it.is_empty() && it != "none", POSTGRES),
 ];
 
+/// Whether a setting decides what is logged.
+fn decides(setting: &str) -> bool {
+    let needs = |needs: &[(&str, Is)]| needs.iter().any(|(name, _)| *name == setting);
+    let of = |log: &Log| log.setting == setting || log.with == Some(setting) || needs(log.needs);
+    [NO_INDEX, THROTTLE].contains(&setting) || needs(SLOW) || LOGGING.iter().any(of)
+}
+
 /// The settings that log each statement, by the server's values.
 pub(crate) fn writing<'a>(
     setting: impl Fn(&str) -> Option<&'a str>,
@@ -197,16 +206,14 @@ pub(crate) fn writing<'a>(
 
 /// Statements that the server counted as slow, in percent, if it logs them; also because they used
 /// no index. The counter also moves if nothing is logged.
-fn slow(view: &View) -> Option<f64> {
-    let setting = |name: &str| view.setting_of_sessions(name).map(str::to_ascii_lowercase);
+fn slow<'a>(view: &View, setting: impl Fn(&str) -> Option<&'a str>) -> Option<f64> {
+    let setting = |name: &str| setting(name).map(str::to_ascii_lowercase);
     let is = |name: &str, is: Is| setting(name).map(|value| is(value.trim()));
     let has = |name: &str, holds: Is| is(name, holds) == Some(true);
     // With such a time limit, many statements are slow only because they use no index.
     let scans = has("long_query_time", is_long);
     // MySQL logs only so many of them a minute.
-    let throttled = scans
-        && has("log_queries_not_using_indexes", is_on)
-        && has("log_throttle_queries_not_using_indexes", |it| it != "0");
+    let throttled = scans && has(NO_INDEX, is_on) && has(THROTTLE, |it| it != "0");
     let passes = |name: &str| scans && name == FILTER && has(name, lets_scans_pass);
     let mut needs = SLOW.iter();
     let written = has(SLOW_LOG, is_on)
@@ -221,6 +228,28 @@ fn slow(view: &View) -> Option<f64> {
     Some(slow / all * 100.0)
 }
 
+/// The settings that log each statement of the run, by these values.
+fn writing_of<'a>(
+    view: &View,
+    setting: impl Fn(&str) -> Option<&'a str>,
+) -> Vec<(&'static str, String)> {
+    let mut writing = writing(&setting);
+    // `mod` omits statements that only read.
+    let of_changes =
+        |name: &str| name == "log_statement" && setting(name).is_some_and(|it| it != "all");
+    writing.retain(|(name, _)| !of_changes(name) || view.totals().writes > 0);
+    if let Some(share) = slow(view, &setting).filter(|share| *share >= WRITTEN.value)
+        && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)
+    {
+        let line = format!(
+            "{SLOW_LOG} = ON, which logs {} % of the statements (Slow_queries)",
+            text::plain(share.min(100.0))
+        );
+        writing.push((SLOW_LOG, line));
+    }
+    writing
+}
+
 fn logs(view: &View) -> CheckResult {
     if view.imported() && view.run.settings.is_empty() {
         return Missing::StatementLog.result();
@@ -231,20 +260,14 @@ fn logs(view: &View) -> CheckResult {
     if view.run.settings.is_empty() {
         return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     }
-    let mut writing = writing(|name| view.setting_of_sessions(name));
-    // `mod` omits statements that only read.
-    let of_changes = |name: &str| {
-        name == "log_statement" && view.setting_of_sessions(name).is_some_and(|it| it != "all")
-    };
-    writing.retain(|(name, _)| !of_changes(name) || view.totals().writes > 0);
-    if let Some(share) = slow(view).filter(|share| *share >= WRITTEN.value)
-        && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)
-    {
-        let line = format!(
-            "{SLOW_LOG} = ON, which logs {} % of the statements (Slow_queries)",
-            text::plain(share.min(100.0))
-        );
-        writing.push((SLOW_LOG, line));
+    let mut writing = writing_of(view, |name| view.setting_of_sessions(name));
+    for moment in view.later_settings(decides) {
+        let setting = |name: &str| view.set_by_all(name).or_else(|| moment.setting(name));
+        for (log, line) in writing_of(view, setting) {
+            if !writing.iter().any(|(known, _)| *known == log) {
+                writing.push((log, format!("{line} {}", moment.when())));
+            }
+        }
     }
     let writing: Vec<String> = writing.into_iter().map(|(_, line)| line).collect();
     match writing.is_empty() {

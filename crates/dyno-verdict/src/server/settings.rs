@@ -13,7 +13,7 @@ pub(super) const REQUESTED: Check = Check {
     name: "requested-settings",
     title: "Effective against requested settings",
     rule: "Refusal if a requested setting has another value or does not exist; the run does not \
-           start unless forced.",
+           start unless forced. Doubt if it had another value for a part of the run.",
     thresholds: &[],
     make: requested,
 };
@@ -23,8 +23,10 @@ pub(super) const MOVED: Check = Check {
     name: "moved-settings",
     title: "Settings that changed during the run",
     rule: "Doubt if a setting changed, even if it changed back, or a table's engine or persistence \
-           did. The server's counters and positions do not count. A change shorter than a second \
-           may be missed. Not checked if another server answered the observer.",
+           did, or if it changed before the measurement after it was read. The server's counters \
+           and positions do not count. A change shorter than a second may be missed, or than five \
+           seconds while clients set something all the time. Not checked if another server \
+           answered the observer.",
     thresholds: &[],
     make: moved,
 };
@@ -39,7 +41,7 @@ fn requested(view: &View) -> CheckResult {
     }
     let wrong: Vec<String> = requested
         .iter()
-        .filter_map(|wanted| match view.run.setting(&wanted.name) {
+        .filter_map(|wanted| match view.setting(&wanted.name) {
             None => Some(format!("{} does not exist", wanted.name)),
             Some(value) if same(value, &wanted.value) => None,
             Some(value) => Some(format!(
@@ -48,21 +50,51 @@ fn requested(view: &View) -> CheckResult {
             )),
         })
         .collect();
-    let result = match wrong.is_empty() {
-        true => CheckResult::pass(match requested.len() {
-            1 => "The requested setting is in effect.".to_owned(),
-            all => format!("All {all} requested settings are in effect."),
-        }),
-        false => CheckResult::refuse(
+    let left = match wrong.is_empty() {
+        true => left(view),
+        false => Vec::new(),
+    };
+    let result = if !wrong.is_empty() {
+        CheckResult::refuse(
             format!("{}.", text::few(&wrong, 5)),
             "See where the setting comes from, and restart the server if needed: servers round \
              sizes and ignore files they do not read.",
-        ),
+        )
+    } else if !left.is_empty() {
+        CheckResult::doubt(format!("{}.", text::few(&left, 5)), FIND_OUT)
+    } else {
+        CheckResult::pass(match requested.len() {
+            1 => "The requested setting is in effect.".to_owned(),
+            all => format!("All {all} requested settings are in effect."),
+        })
     };
     result
         .with("requested", requested.len() as f64, "count")
-        .with("different", wrong.len() as f64, "count")
+        .with("different", (wrong.len() + left.len()) as f64, "count")
 }
+
+/// Requested settings that had another value for a part of the run.
+fn left(view: &View) -> Vec<String> {
+    let requested = &view.context.requested_settings;
+    let is_requested = |name: &str| {
+        let mut names = requested.iter().map(|wanted| &wanted.name);
+        names.any(|wanted| wanted.eq_ignore_ascii_case(name))
+    };
+    let moments = view.later_settings(is_requested);
+    let mut left = Vec::new();
+    for wanted in requested {
+        let (name, value) = (&wanted.name, &wanted.value);
+        let other = moments.iter().find_map(|moment| {
+            let other = moment.setting(name).filter(|other| !same(other, value))?;
+            let when = moment.when();
+            Some(format!("{name} is {other} instead of {value} {when}"))
+        });
+        left.extend(other);
+    }
+    left
+}
+
+const FIND_OUT: &str = "Find out who or what changed them during the run, and run again.";
 
 /// Whether two spellings mean the same value.
 pub fn same(one: &str, other: &str) -> bool {
@@ -98,55 +130,54 @@ fn moved(view: &View) -> CheckResult {
     if let Some(how) = another_server(view) {
         return CheckResult::not_checked(format!("{how}, and has settings of its own."));
     }
-    let seen = view.events(EventKind::Setting);
+    let (mut moved, reported) = seen(view);
     let compared = both().count();
-    if compared == 0 && seen.is_empty() {
+    if compared == 0 && moved.is_empty() {
         return CheckResult::not_checked(match view.run.settings.is_empty() {
             true => format!("{}.", view.why_not("settings")),
             false => "The settings were not read again at the end.".to_owned(),
         });
     }
-    let mut moved: Vec<String> = seen
-        .iter()
-        .map(|event| {
-            let words = event.detail.words();
-            let words = words.as_deref().unwrap_or(&event.text);
-            format!("{words} at {}", text::seconds(event.at_s))
-        })
-        .collect();
-    let is_reported = |name: &str| {
-        let mut changes = seen
-            .iter()
-            .filter_map(|event| event.detail.setting.as_ref());
-        changes.any(|change| change.name == name)
-    };
-    moved.extend(
-        both()
-            .filter(|(name, start, end)| {
-                start != end && !is_reported(name) && !is_servers_own(name)
-            })
-            .map(|(name, start, end)| {
-                let change = SettingChange {
-                    name: name.clone(),
-                    from: start.clone(),
-                    to: end.clone(),
-                };
-                change.words()
-            }),
-    );
+    let unseen = both().filter(|(name, start, end)| {
+        start != end && !reported.contains(&name.as_str()) && !is_servers_own(name)
+    });
+    moved.extend(unseen.map(|(name, start, end)| words(name, [start.as_str(), end.as_str()])));
     let result = match moved.is_empty() {
         true => CheckResult::pass(format!(
             "None of {} changed.",
             text::counted(compared as u64, "setting")
         )),
-        false => CheckResult::doubt(
-            text::sentence(&text::few(&moved, 5)),
-            "Find out who or what changed them during the run, and run again.",
-        ),
+        false => CheckResult::doubt(text::sentence(&text::few(&moved, 5)), FIND_OUT),
     };
     result
         .with("compared", compared as f64, "count")
         .with("moved", moved.len() as f64, "count")
+}
+
+/// The changes that the observer saw, and the settings that changed.
+fn seen<'a>(view: &View<'a>) -> (Vec<String>, Vec<&'a str>) {
+    let before = view.moved_before();
+    let mut names: Vec<&str> = before.iter().map(|(name, _)| *name).collect();
+    let early = before.into_iter();
+    let early = early.map(|(name, ends)| format!("{} before the measurement", words(name, ends)));
+    let mut moved: Vec<String> = early.collect();
+    for event in view.events(EventKind::Setting) {
+        let words = event.detail.words();
+        let words = words.as_deref().unwrap_or(&event.text);
+        moved.push(format!("{words} at {}", text::seconds(event.at_s)));
+        let change = event.detail.setting.as_ref();
+        names.extend(change.map(|change| change.name.as_str()));
+    }
+    (moved, names)
+}
+
+fn words(name: &str, [from, to]: [&str; 2]) -> String {
+    let change = SettingChange {
+        name: name.to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+    };
+    change.words()
 }
 
 #[cfg(test)]

@@ -89,6 +89,14 @@ fn requested_settings_are_in_effect() {
         ];
     });
     assert_has(&wrong.evidence, "innodb_flush_neighbours does not exist");
+    let left = expect_with("requested-settings", Doubt, |run, context| {
+        context.requested_settings = vec![wanted("max_connections", "151")];
+        let mut settings = run.settings.iter_mut();
+        let found = settings.find(|setting| setting.name == "max_connections");
+        found.unwrap().end = Some("500".to_owned());
+    });
+    let expected = "max_connections is 500 instead of 151 at the end.";
+    assert_eq!(left.evidence, expected);
     expect("requested-settings", NotChecked, |_| {});
     expect_with("requested-settings", NotChecked, |run, context| {
         context.requested_settings = vec![wanted("a", "1")];
@@ -420,6 +428,27 @@ fn reports_settings_that_moved_back() {
     let both = "max_connections went from 151 to 500 at 3 s and max_connections went from 500 to \
                 '' at 5 s.";
     assert_eq!(finding.evidence, both);
+}
+
+#[test]
+fn a_setting_that_moved_before_the_measurement_and_back_after_it_is_a_doubt() {
+    let event = |at_s, from: &str, to: &str| Event {
+        detail: EventDetail::of_setting(SettingChange {
+            name: "max_connections".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }),
+        ..values::event(at_s, None, EventKind::Setting, "without values")
+    };
+    let early = event(-2.0, "151", "500");
+    let finding = expect("moved-settings", Doubt, |run| {
+        run.events.push(early.clone())
+    });
+    let expected = "max_connections went from 151 to 500 before the measurement.";
+    assert_eq!(finding.evidence, expected);
+    expect("moved-settings", Pass, |run| {
+        run.events.extend([early, event(-1.0, "500", "151")]);
+    });
 }
 
 #[test]

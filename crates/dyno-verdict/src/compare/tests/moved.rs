@@ -81,6 +81,23 @@ fn a_setting_that_moved_back_is_a_difference_and_the_servers_own_are_not() {
 }
 
 #[test]
+fn a_setting_that_moved_before_the_measurement_is_a_difference() {
+    let mut new = run(1000.0, 2);
+    let detail = EventDetail::of_setting(SettingChange {
+        name: "max_connections".to_owned(),
+        from: "151".to_owned(),
+        to: "500".to_owned(),
+    });
+    let event = values::event(-2.0, None, EventKind::Setting, "without values");
+    new.events.push(Event { detail, ..event });
+    at_end(&mut new, "max_connections", "151");
+    assert_eq!(
+        lines(&sides(&[run(1000.0, 1)], &[new])),
+        ["during the run, setting max_connections: unchanged → 151, then 500, then 151"]
+    );
+}
+
+#[test]
 fn an_index_dropped_during_one_run_is_named() {
     let mut new = with_tables(2);
     for table in ["sbtest1", "sbtest2"] {

@@ -254,7 +254,7 @@ impl<'a> Ends<'a> {
             .set_by_sessions()
             .filter(|(name, _)| *name == NAME);
         match (own.next(), own.next()) {
-            (None, _) => self.view.run.setting(NAME),
+            (None, _) => self.view.setting(NAME),
             (Some((_, value)), None) if value != super::DEFAULT => Some(value),
             _ => None,
         }
@@ -393,8 +393,8 @@ fn unsynced(view: &View, writing: f64) -> Option<String> {
 
 /// PostgreSQL's syncs of the log per second, if it counts all of them.
 fn countable_syncs(view: &View) -> Option<f64> {
-    let method = view.run.setting("wal_sync_method")?;
-    let counts = !method.starts_with("open_") && view.run.setting("fsync") == Some("on");
+    let method = view.setting("wal_sync_method")?;
+    let counts = !method.starts_with("open_") && view.setting("fsync") == Some("on");
     view.mean(names::DB_WAL_SYNCS).filter(|_| counts)
 }
 

@@ -188,7 +188,7 @@ impl<'a> Engines<'a> {
         Self {
             known: engines.map(first).collect(),
             are_some_unseen: view.run.fact(names::DB_TABLES_UNSEEN).is_some(),
-            default: view.run.setting("default_storage_engine"),
+            default: view.setting("default_storage_engine"),
         }
     }
 

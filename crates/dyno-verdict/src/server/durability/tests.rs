@@ -16,17 +16,59 @@ fn engine(run: &mut RunRecord, table: &str, engine: &str) {
 #[test]
 fn durability_is_the_weakest_class_during_the_run() {
     let found = expect("durability", Pass, |run| {
-        run.events.push(Event {
-            detail: EventDetail::of_setting(SettingChange {
-                name: "innodb_flush_log_at_trx_commit".to_owned(),
-                from: "1".to_owned(),
-                to: "0".to_owned(),
-            }),
-            ..values::event(5.0, None, EventKind::Setting, "somebody set something")
-        });
+        change(run, 5.0, "innodb_flush_log_at_trx_commit", ["1", "0"]);
     });
     let words = "Lost on process crash because innodb_flush_log_at_trx_commit = 0 from 5 s on";
     assert_begins(&found.evidence, words);
+}
+
+/// A change of a setting that the observer saw.
+fn change(run: &mut RunRecord, at_s: f64, name: &str, [from, to]: [&str; 2]) {
+    run.events.push(Event {
+        detail: EventDetail::of_setting(SettingChange {
+            name: name.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }),
+        ..values::event(at_s, None, EventKind::Setting, "somebody set something")
+    });
+}
+
+#[test]
+fn values_that_settings_had_before_a_change_count() {
+    const FLUSH: &str = "innodb_flush_log_at_trx_commit";
+    let of = |changes: &[(f64, &str, [&str; 2])], end: &str, words: &str| {
+        let found = expect("durability", Pass, |run| {
+            run.settings.retain(|setting| setting.name != FLUSH);
+            run.settings.push(values::setting(FLUSH, "1", Some(end)));
+            engine(run, "sbtest1", "InnoDB");
+            for (at_s, name, values) in changes {
+                change(run, *at_s, name, *values);
+            }
+        });
+        assert_begins(&found.evidence, words);
+    };
+    let lost = "Lost on process crash because innodb_flush_log_at_trx_commit = 0";
+    // Set while the sessions began, and set back in time or after the end.
+    let there = (-2.0, FLUSH, ["1", "0"]);
+    of(&[there, (8.97, FLUSH, ["0", "1"])], "1", lost);
+    of(&[there], "1", lost);
+    of(&[there, (1e4, FLUSH, ["0", "1"])], "1", lost);
+    // Only the way back was seen.
+    let until = format!("{lost} until 8.97 s");
+    of(&[(8.97, FLUSH, ["0", "1"])], "1", &until);
+    of(&[], "0", &format!("{lost} at the end"));
+    // Set and set back before the measurement, and set after it.
+    let durable = "Each commit durable:";
+    of(&[there, (-1.0, FLUSH, ["0", "1"])], "1", durable);
+    of(&[(1e4, FLUSH, ["1", "0"])], "0", durable);
+    // Another setting may decide the cost of a value.
+    let every = "innodb_flush_log_at_timeout";
+    let changes = [(3.0, FLUSH, ["1", "2"]), (5.0, every, ["1", "100"])];
+    let words = "Last commits lost on OS crash because innodb_flush_log_at_trx_commit = 2 from 3 s \
+                 on and innodb_flush_log_at_trx_commit = 2 with innodb_flush_log_at_timeout = 100 \
+                 from 5 s on";
+    of(&changes, "2", words);
 }
 
 #[test]

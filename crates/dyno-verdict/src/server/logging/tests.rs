@@ -1,7 +1,8 @@
 //! Logs that the server writes, and logs that it does not.
 
 use dyno_core::finding::Outcome::{self, Doubt, NotChecked, Pass};
-use dyno_samples::{self as samples, series, setting};
+use dyno_core::record::{Event, EventDetail, EventKind, SettingChange};
+use dyno_samples::{self as samples, series, setting, values};
 
 use crate::tests::{expect, judged, summary};
 
@@ -81,6 +82,43 @@ fn reports_logs_of_every_statement() {
         assert!(evidence.contains(expected), "{evidence}");
     }
     expect("statement-logs", NotChecked, |run| run.settings.clear());
+}
+
+#[test]
+fn logs_of_a_part_of_the_run_count() {
+    let of = |server: &[(&str, &str)], changes: &[(f64, &str, [&str; 2])], outcome| {
+        let found = expect("statement-logs", outcome, |run| {
+            for (name, value) in server {
+                setting(run, name, value);
+            }
+            for (at_s, name, [from, to]) in changes {
+                let detail = EventDetail::of_setting(SettingChange {
+                    name: (*name).to_owned(),
+                    from: (*from).to_owned(),
+                    to: (*to).to_owned(),
+                });
+                let event = values::event(*at_s, None, EventKind::Setting, "without values");
+                run.events.push(Event { detail, ..event });
+            }
+        });
+        found.evidence
+    };
+    let off = [("general_log", "OFF")];
+    let (on_at, off_at) = (["OFF", "ON"], ["ON", "OFF"]);
+    let until = of(&off, &[(8.97, "general_log", off_at)], Doubt);
+    assert!(until.contains("general_log = ON until 8.97 s"), "{until}");
+    let there = [(3.0, "general_log", on_at), (5.0, "general_log", off_at)];
+    let from = of(&off, &there, Doubt);
+    assert!(from.contains("general_log = ON from 3 s on"), "{from}");
+    // Before the measurement, for all of it, and after it.
+    of(&off, &[(-1.0, "general_log", on_at)], Doubt);
+    let early = [(-2.0, "general_log", on_at), (-1.0, "general_log", off_at)];
+    of(&off, &early, Pass);
+    of(&off, &[(1e4, "general_log", on_at)], Pass);
+    // The log was discarded until its place changed.
+    let nowhere = [("general_log", "ON"), ("log_output", "NONE")];
+    of(&nowhere, &[], Pass);
+    of(&nowhere, &[(3.0, "log_output", ["NONE", "FILE"])], Doubt);
 }
 
 #[test]
