@@ -14,14 +14,14 @@ if sysbench.cmdline.command == nil then
    error("Command is required. Supported commands: prepare, warmup, prewarm, run, cleanup, help")
 end
 
-local function check_sizes()
-   -- A script may have other options instead.
-   if dyno and sysbench.opt.tables ~= nil then
-      dyno.option.whole("tables", 1, 1000000)
+-- Dyno's own runs need rows: the ids would be 0, which auto_increment replaces by new ones.
+local function check_sizes(is_own)
+   local rows_min = is_own and sysbench.cmdline.command == "run" and 1 or 0
+   local function check(name, low, high) -- a script may have other options instead
+      if dyno and sysbench.opt[name] ~= nil then dyno.option.whole(name, low, high) end
    end
-   if dyno and sysbench.opt.table_size ~= nil then
-      dyno.option.whole("table_size", 0, 2147483647)
-   end
+   check("tables", 1, 1000000)
+   check("table_size", rows_min, 2147483647)
 end
 
 -- Runs before the sessions start.
@@ -97,7 +97,7 @@ local function is_redshift()
    return variant == "redshift"
 end
 
-if dyno then dyno.option.check(function() return check_sizes(), is_redshift() end) end
+if dyno then dyno.option.check(function() return check_sizes(true), is_redshift() end) end
 
 -- Locals for events: a session has separate globals, and each access is a look-up.
 local opt, redshift

@@ -23,6 +23,8 @@ const DEPTH_MAX: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Class {
     Data,
+    /// InnoDB's system tablespace: it grows by 64 MiB at once, mostly for undo logs.
+    System,
     Redo,
     Binlog,
     Undo,
@@ -30,8 +32,9 @@ enum Class {
     Other,
 }
 
-const CLASSES: [(Class, &str); 6] = [
+const CLASSES: [(Class, &str); 7] = [
     (Class::Data, names::DATA_DATA),
+    (Class::System, names::DATA_SYSTEM),
     (Class::Redo, names::DATA_REDO),
     (Class::Binlog, names::DATA_BINLOG),
     (Class::Undo, names::DATA_UNDO),
@@ -161,7 +164,7 @@ fn of_mysql(path: &str) -> Class {
     }
     match extension {
         "ibd" | "MYD" | "MYI" | "MAD" | "MAI" | "frm" => Class::Data,
-        _ if name.starts_with("ibdata") || name == "mysql.ibd" => Class::Data,
+        _ if name.starts_with("ibdata") => Class::System,
         _ => Class::Other,
     }
 }
@@ -180,7 +183,9 @@ mod tests {
     fn files_have_their_classes() {
         for (path, class) in [
             ("db/t1.ibd", Class::Data),
-            ("ibdata1", Class::Data),
+            ("ibdata1", Class::System),
+            ("ibdata2", Class::System),
+            ("mysql.ibd", Class::Data),
             ("db/t.MAI", Class::Data),
             ("ib_logfile0", Class::Redo),
             ("#innodb_redo/#ib_redo7", Class::Redo),
@@ -233,10 +238,12 @@ mod tests {
         std::fs::create_dir_all(folder.join("db")).unwrap();
         std::fs::write(folder.join("db/t.ibd"), vec![1; 10_000]).unwrap();
         std::fs::write(folder.join("ib_logfile0"), vec![1; 20_000]).unwrap();
+        std::fs::write(folder.join("ibdata1"), vec![1; 40_000]).unwrap();
         let sizes = walk(&folder, Family::Mysql).unwrap();
         let on_disk = |path: &str| std::fs::metadata(folder.join(path)).unwrap().blocks() * 512;
         assert_eq!(sizes[&Class::Data], on_disk("db/t.ibd"));
         assert_eq!(sizes[&Class::Redo], on_disk("ib_logfile0"));
+        assert_eq!(sizes[&Class::System], on_disk("ibdata1"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -1,11 +1,12 @@
 //! Turns the outcome of a run into its summary.
 
+mod limits;
 mod usage;
 mod warnings;
 
 use dyno_analysis::summarize::{self, SessionTotal};
 use dyno_core::clock::Nanos;
-use dyno_core::db::{Family, ServerInfo};
+use dyno_core::db::ServerInfo;
 use dyno_core::plan::{Drive, RandPlan, Role};
 use dyno_core::redact;
 use dyno_core::states::SessionStates;
@@ -21,18 +22,6 @@ pub(crate) use self::warnings::after_findings;
 use self::warnings::{in_turns, warnings};
 use crate::job::Ready;
 use crate::request::RunRequest;
-
-/// A worker that uses this share of a core is called busy.
-const WORKER_BUSY: f64 = 0.9;
-/// A host that uses this share of its CPU time is called busy.
-const HOST_BUSY: f64 = 0.95;
-/// The offered rate counts as reached from this share on.
-const REACHED: f64 = 0.98;
-/// If the generator was frozen for this share of the measurement, it is reported as the cause of
-/// waits.
-const FROZEN: f64 = 0.05;
-/// Measurements shorter than this many seconds are not checked for limits.
-const FIGURE_MIN_S: f64 = 0.5;
 
 /// The identity of a run, for its summary.
 pub(crate) struct Subject<'a> {
@@ -77,7 +66,7 @@ pub(crate) fn summarise(
     summary.endpoints = endpoints(ready, outcome);
     summary.machine = crate::workload::machine(ready, outcome, summary.measured_s);
     let frozen_ns: Nanos = outcome.pauses.frozen.iter().map(TimeRange::length_ns).sum();
-    summary.limits = limits(&summary, start, frozen_ns as f64 / 1e9);
+    summary.limits = limits::limits(&summary, start, frozen_ns as f64 / 1e9);
     summary.warnings = warnings(&summary, &ready.job.drive.own(), outcome);
     summary
         .warnings
@@ -372,86 +361,4 @@ fn worker_stall_ns(outcome: &RunOutcome) -> Nanos {
 fn frozen_ns(outcome: &RunOutcome) -> Nanos {
     let frozen = outcome.pauses.frozen.iter();
     frozen.map(TimeRange::length_ns).max().unwrap_or(0)
-}
-
-/// The limits of the figures, as far as this process can observe them.
-fn limits(summary: &RunSummary, start: &StartReadings, frozen_s: f64) -> Vec<String> {
-    let mut limits = Vec::new();
-    let embedded = summary.target.family.is_some_and(Family::is_embedded);
-    let client = summary.client.as_ref();
-    let busiest = (client.iter().flat_map(|client| &client.worker_busy))
-        .copied()
-        .fold(0.0, f64::max);
-    if busiest >= WORKER_BUSY && !embedded && summary.target.family.is_some() {
-        limits.push(format!(
-            "The load generator: its busiest worker used {:.0} % of a core. Use more --workers, or \
-             a host with more cores.",
-            busiest * 100.0
-        ));
-    }
-    if let Some((share, busy)) = start.host_busy() {
-        // A run without events has no limit, and neither has a very short one.
-        let is_figure = summary.totals.events > 0 && summary.measured_s >= FIGURE_MIN_S;
-        // If the offered load is served, it is the limit.
-        let reached = |open: &OpenLoopSummary| open.achieved_per_s >= open.offered_per_s * REACHED;
-        let is_figure = is_figure && !summary.open_loop.as_ref().is_some_and(reached);
-        if share >= HOST_BUSY && is_figure {
-            let own = client.map_or(0.0, |client| client.user_s + client.system_s);
-            let ticks = 100.0; // USER_HZ, fixed for user space on Linux
-            limits.push(format!(
-                "The CPUs of this host: {:.0} % busy, {:.0} % of that by Dyno itself.",
-                share * 100.0,
-                (own * ticks / busy * 100.0).min(100.0)
-            ));
-        }
-    }
-    if let Some(open) = &summary.open_loop {
-        limits.extend(unserved(open, summary.measured_s, frozen_s));
-    }
-    limits
-}
-
-/// Why some arrivals were not served.
-fn unserved(open: &OpenLoopSummary, measured_s: f64, frozen_s: f64) -> Option<String> {
-    let backlog = open.backlog.unwrap_or(0);
-    if open.achieved_per_s >= open.offered_per_s * REACHED || backlog == 0 {
-        return None;
-    }
-    let served = format!(
-        "{:.0} of {:.0} events per second were served, and {} were waiting at the end.",
-        open.achieved_per_s, open.offered_per_s, backlog
-    );
-    Some(match frozen_s >= measured_s * FROZEN {
-        true => format!(
-            "The load generator, which was paused for {frozen_s:.1} s of {measured_s:.1} s: \
-             {served}"
-        ),
-        false => format!("The target or the number of sessions: {served}"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_not_blamed_for_a_load_generator_that_stood_still() {
-        let mut open = OpenLoopSummary {
-            offered_per_s: 1_000.0,
-            achieved_per_s: 700.0,
-            backlog: Some(3_000),
-            backlog_max: Some(3_000),
-            pacing_lag: None,
-        };
-        let warning_of = |open: &OpenLoopSummary, frozen_s| unserved(open, 10.0, frozen_s);
-        let served = "700 of 1000 events per second were served, and 3000 were waiting at the end.";
-        assert_eq!(
-            warning_of(&open, 0.0),
-            Some(format!("The target or the number of sessions: {served}"))
-        );
-        let frozen = "The load generator, which was paused for 3.0 s of 10.0 s: ";
-        assert_eq!(warning_of(&open, 3.0), Some(format!("{frozen}{served}")));
-        open.backlog = Some(0);
-        assert_eq!(warning_of(&open, 3.0), None);
-    }
 }

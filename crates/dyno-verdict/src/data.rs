@@ -45,16 +45,43 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 /// The series with the size of the data, the most exact first.
-pub(super) const SIZES: [&str; 4] = [
+const SIZES: [&str; 4] = [
     names::DB_DATABASE_SIZE,
     names::DATA_DATA,
     names::DB_FILE_SIZE,
     names::DATA_TOTAL,
 ];
 
+/// The same if InnoDB keeps the tables in its system tablespace.
+const SIZES_OF_SYSTEM: [&str; 3] = [
+    names::DB_DATABASE_SIZE,
+    names::DATA_SYSTEM,
+    names::DATA_TOTAL,
+];
+
+/// The series that may have the size of the data, the most exact first.
+pub(super) fn sizes(view: &View) -> &'static [&'static str] {
+    match view.run.setting("innodb_file_per_table") {
+        Some("OFF" | "0") => &SIZES_OF_SYSTEM,
+        _ => &SIZES,
+    }
+}
+
+/// What a series of `sizes` counts.
+pub(super) fn counted_by(series: &str) -> &'static str {
+    match series {
+        names::DB_DATABASE_SIZE => "the database",
+        names::DATA_DATA => "the files of all tables and indexes",
+        names::DATA_SYSTEM => "InnoDB's system tablespace",
+        names::DB_FILE_SIZE => "the database's file",
+        _ => "all files in the data directory",
+    }
+}
+
 /// The object that the size of the data refers to.
 pub(super) fn whose_size(view: &View) -> &'static str {
-    match SIZES.iter().find(|name| view.mean(name).is_some()) {
+    let mut all = sizes(view).iter();
+    match all.find(|name| view.mean(name).is_some()) {
         Some(&names::DB_DATABASE_SIZE) => "the database",
         Some(&names::DB_FILE_SIZE) => "the database's file",
         _ => "the server's data directory, all schemas in it,",

@@ -1,6 +1,7 @@
 //! Checks 11 to 15: errors and answers.
 
 mod company;
+mod conflicts;
 mod counters;
 mod ledger;
 mod locked;
@@ -133,7 +134,7 @@ fn errors(view: &View) -> CheckResult {
         match cause {
             Some(_) => locked::ADVICE,
             None if of_others * 2 > errors => CHANGES,
-            None => codes.map_or(LOOK, errors_advice),
+            None => codes.map_or(LOOK, |codes| errors_advice(view, codes)),
         },
     )
     .naming(cause)
@@ -223,12 +224,9 @@ const CHANGES: &str = "Find who changed tables during the run, such as a migrati
                        OPTIMIZE TABLE), and run again without it.";
 const LOOK: &str = "Read the error messages in the summary, and remove their cause.";
 
-fn errors_advice(codes: &ErrorsByCode) -> &'static str {
+fn errors_advice(view: &View, codes: &ErrorsByCode) -> &'static str {
     match errors::by_kind(codes).first().map(|most| most.kind) {
-        Some(ErrorKind::Conflict) => {
-            "Use fewer sessions, more rows, or the same lock order in all sessions, so that they \
-             do not block each other. If you want to measure conflicts, waive this."
-        }
+        Some(ErrorKind::Conflict) => conflicts::advice(view, codes),
         Some(ErrorKind::Lost) => {
             "Look for what ended the connections: see the server's log, timeouts, a proxy."
         }

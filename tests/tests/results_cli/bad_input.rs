@@ -362,7 +362,12 @@ const LINES: &[(&str, i32, &str)] = &[
     (
         "run oltp_point_select -T sqlite:none.db --table-size=-5",
         2,
-        "--table-size must be a whole number from 0 to 2147483647, not -5",
+        "--table-size must be a whole number from 1 to 2147483647, not -5",
+    ),
+    (
+        "run oltp_read_write -T mysql://me@127.0.0.1:1/d --table-size 0",
+        2,
+        "--table-size must be a whole number from 1 to 2147483647, not 0",
     ),
     (
         "prepare oltp_point_select -T sqlite:none.db --table_size 0.5",

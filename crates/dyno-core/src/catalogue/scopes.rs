@@ -12,7 +12,6 @@ bare! {
         DATA_FILESYSTEM = "data.filesystem";
         DATA_ROCKSDB = "data.rocksdb";
         DATA_ROCKSDB_WAL = "data.rocksdb_wal";
-        DATA_SYSTEM = "data.system";
         DATA_TABLESPACES = "data.tablespaces";
         DB_BGWRITER = "db.bgwriter";
         DB_BINLOG = "db.binlog";

@@ -47,6 +47,8 @@ define! {
     }
     one Gauge "bytes" from "up to 20,000 files of the data directory, at most 1 % of the time" {
         DATA_DATA = "data.data": "allocated for tables and indexes";
+        DATA_SYSTEM = "data.system":
+            "allocated for InnoDB's system tablespace, which may contain undo logs";
         DATA_REDO = "data.redo": "allocated for the redo log or WAL";
         DATA_BINLOG = "data.binlog": "allocated for the binary log";
         DATA_UNDO = "data.undo": "allocated for undo logs";

@@ -238,6 +238,7 @@ fn size(page: &mut Page, view: &View<'_>) {
         axis: "allocated",
         lines: &[
             (names::DATA_DATA, "data", 0),
+            (names::DATA_SYSTEM, "system tablespace", 2),
             (names::DATA_REDO, "redo log, WAL", 1),
             (names::DATA_BINLOG, "binary log", 3),
             (names::DATA_UNDO, "undo", 5),

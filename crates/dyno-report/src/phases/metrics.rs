@@ -251,6 +251,7 @@ impl<'a> Phase<'a> {
         let stalled_s = dyno_analysis::stalls::of_run(self.run).ok();
         let stalled_s = stalled_s.map(|found| found.stalled_s());
         let gb = |name| self.last(name).map(|bytes| bytes / GB);
+        let system = gb(names::DATA_SYSTEM).unwrap_or(0.0);
         vec![
             // Rows inserted, and queries, per second.
             ("ips", inserted),
@@ -272,7 +273,7 @@ impl<'a> Phase<'a> {
             ("cspq", per(switches, rate)),
             ("cpupq", per(cpu_us, rate)),
             // GB at the end: data files, the data directory, and the server's memory.
-            ("dbgb1", gb(names::DATA_DATA)),
+            ("dbgb1", gb(names::DATA_DATA).map(|data| data + system)),
             ("dbgb2", gb(names::DATA_TOTAL)),
             ("rss", gb(names::SERVER_MEMORY_RSS)),
             // The longest main operation, in seconds.

@@ -99,6 +99,28 @@ fn only_an_error_that_a_script_raises_refuses_the_options() {
 }
 
 #[test]
+fn a_run_on_tables_without_rows_is_refused() {
+    let check = |command: &str, option: &str| {
+        let work = Workload::find("oltp_read_write", Edition::Dyno).unwrap();
+        let mut job = Job::of(work);
+        job.command = Some(command.to_owned());
+        let options = ["table_size", "tables"].map(|name| {
+            let value = if name == option { 0.0 } else { 2.0 };
+            (name.to_owned(), OptionValue::Number(value))
+        });
+        let checked = Loaded::new(job).unwrap().check_options(&options);
+        checked.map_err(|error| (error.is_usage(), error.to_string()))
+    };
+    let refused = |said: &str| Err((true, said.to_owned()));
+    assert_eq!(check("run", ""), Ok(()));
+    let rows = refused("--table_size must be a whole number from 1 to 2147483647, not 0");
+    assert_eq!(check("run", "table_size"), rows);
+    assert_eq!(check("prepare", "table_size"), Ok(()));
+    let tables = refused("--tables must be a whole number from 1 to 1000000, not 0");
+    assert_eq!(check("run", "tables"), tables);
+}
+
+#[test]
 fn a_script_says_whether_its_run_creates_the_tables() {
     let many = Workload::find("many_tables", Edition::Dyno).unwrap();
     let creates = |phase: &str| {

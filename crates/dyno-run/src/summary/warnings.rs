@@ -6,7 +6,8 @@ use dyno_core::finding::{Cause, Outcome};
 use dyno_core::plan::{Drive, LoadSchedule};
 use dyno_core::record::RunRecord;
 use dyno_core::summary::RunSummary;
-use dyno_core::text::number_of;
+use dyno_core::text::{counted, verb};
+use dyno_core::units::human_count;
 use dyno_load::{DuetPart, RunOutcome};
 
 use super::{frozen_ns, worker_stall_ns};
@@ -28,7 +29,7 @@ pub(super) fn warnings(summary: &RunSummary, drive: &Drive, outcome: &RunOutcome
     } else if summary.totals.events < EVENTS_FEW {
         warnings.push(format!(
             "Only {}: use a longer --time.",
-            number_of(summary.totals.events, "event")
+            counted(summary.totals.events, "event")
         ));
     }
     warnings.extend(silence(summary, drive));
@@ -88,9 +89,10 @@ fn open_loop(summary: &RunSummary) -> Vec<String> {
         let unserved = open.backlog.unwrap_or(0) + unfinished + skipped;
         if unserved > 0 && unserved.saturating_mul(1000) >= summary.totals.events {
             warnings.push(format!(
-                "{unserved} event{} due but not served: response times exclude them, so real \
-                 response times are worse than reported.",
-                if unserved == 1 { " was" } else { "s were" }
+                "{} {} due but not served: response times exclude them, so real response times \
+                 are worse than reported.",
+                counted(unserved, "event"),
+                verb(unserved, "was", "were")
             ));
         }
         if let Some(late_ms) = open.pacing_lag.as_ref().and_then(|lag| lag.max_ms)
@@ -150,9 +152,10 @@ fn silence(summary: &RunSummary, drive: &Drive) -> Option<String> {
     let slow = summary.service.mean_ms > Some(nominal_s * 100.0);
     (silent > 0 && summary.totals.events > 0 && !rare && !slow).then(|| {
         format!(
-            "No transaction finished in {silent} of {} intervals: the target hung or was \
-             unavailable, and averages hide that.",
-            whole.len()
+            "No transaction finished in {} of {} intervals: the target hung or was unavailable, \
+             and averages hide that.",
+            human_count(silent as u64),
+            human_count(whole.len() as u64)
         )
     })
 }

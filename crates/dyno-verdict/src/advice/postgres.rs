@@ -80,20 +80,28 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        setting: "deadlock_timeout",
-        counters: &["locks.waiting", "database.deadlocks"],
-        about: "How long a session waits for a lock before it checks for a deadlock. Whether it \
-                has to wait depends on the statements, their keys and their order.",
+        setting: "lock_timeout",
+        counters: &["locks.waiting"],
+        about: "How long a session may wait for a lock; 0 for ever. Whether it has to wait depends \
+                on the statements, their keys and the length of the transactions.",
         finds: |look| {
             let waiting = look
                 .mean(names::DB_LOCKS_WAITING)
-                .filter(|mean| *mean >= 0.1);
-            let deadlocks = look.often(names::DB_DATABASE_DEADLOCKS);
-            let waiting = waiting
-                .map(|mean| format!("{} sessions waited for locks on average", text::plain(mean)));
-            let deadlocks = deadlocks.map(|per_s| format!("{}/s deadlocks", text::rate(per_s)));
-            let parts: Vec<String> = waiting.into_iter().chain(deadlocks).collect();
-            (!parts.is_empty()).then(|| parts.join(", "))
+                .filter(|mean| *mean >= 0.1)?;
+            Some(format!(
+                "{} sessions waited for locks on average",
+                text::plain(waiting)
+            ))
+        },
+    },
+    Rule {
+        setting: "deadlock_timeout",
+        counters: &["database.deadlocks"],
+        about: "How long a session waits for a lock before it checks for a deadlock. Whether there \
+                are any depends on the statements, their keys and their order.",
+        finds: |look| {
+            let deadlocks = look.often(names::DB_DATABASE_DEADLOCKS)?;
+            Some(format!("{}/s deadlocks", text::rate(deadlocks)))
         },
     },
 ];

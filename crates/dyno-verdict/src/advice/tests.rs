@@ -113,11 +113,24 @@ fn each_counter_names_its_setting() {
         (
             Product::Postgres,
             &[("db.locks.waiting", 1.5)],
-            "deadlock_timeout",
+            "lock_timeout",
         ),
     ] {
         assert_eq!(settings(&with(product, values)), [expected]);
     }
+}
+
+#[test]
+fn only_deadlocks_name_deadlock_timeout() {
+    let waits = |deadlocks: f64| {
+        let values = [
+            ("db.locks.waiting", 1.5),
+            ("db.database.deadlocks", deadlocks),
+        ];
+        settings(&with(Product::Postgres, &values))
+    };
+    assert_eq!(waits(0.0), ["lock_timeout"]);
+    assert_eq!(waits(3.0), ["lock_timeout", "deadlock_timeout"]);
 }
 
 /// A series with its value in each second, and a setting.

@@ -9,7 +9,7 @@ use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
-use super::SIZES;
+use super::sizes;
 
 pub(super) const CACHE: Check = Check {
     number: 16,
@@ -71,7 +71,7 @@ const MISSES: [(&str, &str, bool); 3] = [
 const BUFFER_POOL: &str = "innodb_buffer_pool_size";
 
 fn cache(view: &View) -> CheckResult {
-    let size = SIZES.iter().find_map(|name| view.mean(name));
+    let size = sizes(view).iter().find_map(|name| view.mean(name));
     let cache = cache_bytes(view);
     let misses = miss_ratio(view).map(|share| share * 100.0);
     if size.is_none() && misses.is_none() {

@@ -2,7 +2,7 @@
 
 use dyno_core::catalogue::names;
 
-use super::{SIZES, cache};
+use super::{cache, counted_by, sizes};
 use crate::check::{Check, CheckResult, advice, doubt_if, thresholds};
 use crate::text;
 use crate::view::View;
@@ -119,7 +119,7 @@ fn growth(view: &View) -> CheckResult {
 
 /// The growth of the data, or why it is unknown.
 fn data(view: &View) -> Result<Grown, String> {
-    let found = SIZES
+    let found = sizes(view)
         .iter()
         .find_map(|name| Some((name, view.ends(name)?, view.values(name).len())));
     let Some((name, (first, last), samples)) = found else {
@@ -137,7 +137,8 @@ fn data(view: &View) -> Result<Grown, String> {
         false => "",
     };
     let evidence = format!(
-        "The data went from {} to {} ({} %){out_of_cache} ({name}).",
+        "The data ({}) went from {} to {} ({} %){out_of_cache}.",
+        counted_by(name),
         text::bytes(first),
         text::bytes(last),
         text::signed(grown)

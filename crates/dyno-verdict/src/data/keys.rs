@@ -9,7 +9,7 @@ use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
 
-use super::{SIZES, cache, statistics};
+use super::{cache, sizes, statistics};
 
 pub(super) const KEYS: Check = Check {
     number: 18,
@@ -85,7 +85,8 @@ fn keys(view: &View) -> CheckResult {
             "The hot set of the plan's distribution cannot be computed.",
         );
     };
-    let size = SIZES.iter().find_map(|name| Some((name, view.mean(name)?)));
+    let mut sizes = sizes(view).iter();
+    let size = sizes.find_map(|name| Some((name, view.mean(name)?)));
     let hot_bytes = size.map(|(_, size)| size * hot);
     let cached = hot_bytes
         .zip(cache::cache_sizes(view).into_iter().reduce(f64::max))

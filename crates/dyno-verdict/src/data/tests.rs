@@ -166,13 +166,33 @@ fn data_that_outgrows_its_cache_is_noticed() {
     expect("growth", Pass, |run| {
         series(run, "data.data", &growing(2e7, 6e7))
     });
-    expect("growth", Doubt, |run| {
+    let outgrown = expect("growth", Doubt, |run| {
         series(run, "data.data", &growing(0.9 * GIB, 1.1 * GIB))
     });
+    let expected = "The data (the files of all tables and indexes) went from";
+    assert_begins(&outgrown.evidence, expected);
+    assert!(outgrown.evidence.ends_with("more than the server's cache."));
     expect("growth", Doubt, |run| {
         series(run, "data.data", &growing(4.0 * GIB, 6.0 * GIB))
     });
     expect("growth", NotChecked, |run| drop_series(run, "data."));
+}
+
+#[test]
+fn a_larger_system_tablespace_is_no_data_unless_it_holds_the_tables() {
+    let extended = |run: &mut RunRecord| {
+        let mut system = vec![0.95 * GIB; 30];
+        system[10..].fill(1.1 * GIB);
+        series(run, "data.data", &[2e7; 30]);
+        series(run, "data.system", &system);
+    };
+    expect("growth", Pass, extended);
+    let holds = expect("growth", Doubt, |run| {
+        extended(run);
+        setting(run, "innodb_file_per_table", "OFF");
+    });
+    let expected = "The data (InnoDB's system tablespace) went";
+    assert_begins(&holds.evidence, expected);
 }
 
 #[test]

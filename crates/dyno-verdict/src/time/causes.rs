@@ -1,5 +1,6 @@
 //! Causes of symptoms: observations while a run was slower than usual.
 
+pub(super) mod advice;
 pub(crate) mod backups;
 pub(super) mod idle;
 mod signs;
@@ -78,6 +79,8 @@ pub(super) struct Explained {
     pub(super) causes: Vec<Cause>,
     /// With a leading space; empty if there is nothing to report.
     pub(super) sentence: String,
+    /// The differences alone; empty if there are none.
+    pub(super) differences: String,
 }
 
 /// The differences of the slower seconds, the strongest first.
@@ -90,40 +93,27 @@ pub(super) fn of(view: &View, seconds: &Seconds<'_>) -> Vec<Moved> {
 pub(super) fn sentence(view: &View, words: &str, slower: &[Span], unusual: &[Span]) -> Explained {
     let seconds = Seconds { slower, unusual };
     let found = of(view, &seconds);
+    let differences = few(&found, NAMED_MAX);
     let (causes, sentence) = match found.is_empty() {
         false => (
             found.iter().map(|one| one.cause).collect(),
-            format!(" {words}: {}.", few(&found, NAMED_MAX)),
+            format!(" {words}: {differences}."),
         ),
         true if watched(view, slower) => {
             (vec![Cause::Unexplained], format!(" {words}, {NOTHING}."))
         }
         true => (Vec::new(), String::new()),
     };
-    Explained { causes, sentence }
+    Explained {
+        causes,
+        sentence,
+        differences,
+    }
 }
 
 pub(super) fn few(found: &[Moved], most: usize) -> String {
     let words: Vec<String> = found.iter().map(|one| one.words.clone()).collect();
     text::few(&words, most)
-}
-
-/// Advice for idle sessions, backups or slower CPUs, in place of other advice.
-pub(super) fn advice(causes: &[Cause], otherwise: &str) -> String {
-    if causes.contains(&Cause::IdleSessions) {
-        return idle::ADVICE.to_owned();
-    }
-    if causes.contains(&Cause::Backup) {
-        return backups::ADVICE.to_owned();
-    }
-    match causes.contains(&Cause::SlowCpus) {
-        true => {
-            "Measure where the CPUs keep their speed (no neighbours, a fixed clock), or repeat the \
-             run at other times and compare several runs a side."
-                .to_owned()
-        }
-        false => otherwise.to_owned(),
-    }
 }
 
 pub(super) fn below(view: &View, level: f64) -> Vec<Span> {

@@ -179,8 +179,7 @@ fn beginning(view: &View, found: &Beginning) -> CheckResult {
         true => slower_part(view, length_s, difference < 0.0),
         false => Explained::default(),
     };
-    let advice = match difference < 0.0 {
-        _ if causes.causes.contains(&Cause::IdleSessions) => causes::idle::ADVICE,
+    let usual_advice = match difference < 0.0 {
         true => {
             "Warm up for longer (--warmup), until caches, plans and the CPU's frequency have \
              settled."
@@ -189,6 +188,13 @@ fn beginning(view: &View, found: &Beginning) -> CheckResult {
             "Warm up for longer (--warmup), until logs and write caches are full, dirty pages are \
              flushed and bursts are used up: the rate was higher at first."
         }
+    };
+    let advice = causes::advice::of_beginning(view, &causes.causes, usual_advice);
+    // The summary shows only the first sentence.
+    let why = match (causes.differences.as_str(), difference < 0.0) {
+        ("", _) => format!(".{}", causes.sentence),
+        (differences, true) => format!("; at first: {differences}."),
+        (differences, false) => format!("; from then on: {differences}."),
     };
     let steady = off.then(|| crate::part::steady_of(&view.bins)).flatten();
     let steady = steady.map_or_else(String::new, |from_s| {
@@ -200,13 +206,12 @@ fn beginning(view: &View, found: &Beginning) -> CheckResult {
     CheckResult::of(
         doubt_if(off),
         format!(
-            "The first {} had {} events per second and the rest {} ({} %, p {}).{}",
+            "The first {} had {} events per second and the rest {} ({} %, p {}){why}",
             text::seconds(length_s),
             text::rate(found.first),
             text::rate(found.rest),
             text::signed(difference),
-            text::chance(found.p),
-            causes.sentence
+            text::chance(found.p)
         ),
         &format!("{advice}{steady}"),
     )
@@ -314,9 +319,9 @@ fn steady_state(view: &View) -> CheckResult {
     let (drift, bounds) = rate.decided(steady || spells.is_some());
     let period_s = dips.map(|dips| dips.period * view.usual_s());
     let advice = if dips_only { OF_DIPS } else { OF_TRENDS };
-    let advice = causes::advice(&causes, advice);
+    let advice = causes::advice::advice(&causes, advice);
     let latency_drift = latency.map(|trend| trend.drift);
-    let result = CheckResult::of(outcome, evidence, &advice)
+    let result = CheckResult::of(outcome, evidence, advice)
         .naming(causes)
         .with("drift", drift, "percent")
         .with("drift, low", bounds.low, "percent")

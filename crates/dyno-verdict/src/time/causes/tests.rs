@@ -48,7 +48,7 @@ fn names_series_that_moved_with_the_rate() {
     check_says(
         &run,
         "warm-up",
-        "From then on: the CPUs waited for the disk: 40 instead of 1 %.",
+        "; from then on: the CPUs waited for the disk: 40 instead of 1 %.",
     );
     check(&run, "steady-state", NotChecked);
 }
