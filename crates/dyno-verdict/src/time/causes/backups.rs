@@ -23,6 +23,8 @@ const LOCKED: [&str; 2] = [
 ];
 /// A backup that is not seen for longer has ended. Between tables its session may be idle.
 const PAUSE_S: f64 = 15.0;
+/// The same if its process was seen, whose end is known.
+const PROCESS_PAUSE_S: f64 = 1.0;
 /// The least share of the slower seconds.
 const SHARE: f64 = 0.25;
 /// A disk may slow down this long before the first sample that shows a backup.
@@ -154,11 +156,17 @@ fn all(view: &View) -> Vec<Span> {
             ..lock
         }
     }));
+    let processes = seen(view, names::HOST_OTHERS_BACKUPS);
+    let pause_s = match processes.is_empty() {
+        true => PAUSE_S,
+        false => PROCESS_PAUSE_S,
+    };
+    spans.extend(processes);
     spans.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {
         match joined.last_mut() {
-            Some(last) if span.from_s <= last.to_s + PAUSE_S => {
+            Some(last) if span.from_s <= last.to_s + pause_s => {
                 last.to_s = last.to_s.max(span.to_s);
             }
             _ => joined.push(span),
@@ -235,6 +243,17 @@ mod tests {
             let found = check(&slower("db.backups", &seen), "steady-state", Doubt);
             assert!(!found.names(Cause::Backup), "{}", found.evidence);
         }
+    }
+
+    #[test]
+    fn short_backups_are_recognised_by_their_processes() {
+        let mut run = rated(&noisy(60, 1000.0, 0.03, 5));
+        set(&mut run, "host.others.backups", &[9, 20, 21, 34, 50]);
+        let context = crate::Context::default();
+        let said = throughout(&View::new(&run, &context)).unwrap();
+        let expected = "backups ran from 10 s to 11 s, from 21 s to 23 s, from 35 s to 36 s and 1 \
+                        more";
+        assert_eq!(said, expected);
     }
 
     #[test]
