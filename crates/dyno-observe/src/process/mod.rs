@@ -9,6 +9,7 @@ mod own;
 mod rest;
 mod server;
 mod sockets;
+mod switches;
 mod workers;
 
 pub(crate) use find::{Claim, Located, Placed, locate};
