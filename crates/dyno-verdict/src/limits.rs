@@ -6,7 +6,7 @@ use dyno_core::record::RunRecord;
 
 use crate::context::Context;
 use crate::server_host::{BUSY, is_limited};
-use crate::text::sentence;
+use crate::text::{plain, sentence};
 use crate::time::causes;
 use crate::view::View;
 use crate::waits;
@@ -22,9 +22,19 @@ pub fn backups(run: &RunRecord, findings: &[Finding]) -> Option<String> {
     let is_named = |finding: &Finding| {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.names(Cause::Backup)
     };
-    let words = causes::backups::throughout(&View::new(run, &context))?;
-    let is_explained = findings.iter().any(is_named);
-    (!is_explained).then(|| format!("{} No check found an effect.", sentence(&words)))
+    let view = View::new(run, &context);
+    let words = causes::backups::throughout(&view)?;
+    if findings.iter().any(is_named) {
+        return None;
+    }
+    let Some(effect) = causes::backups::effect(&view) else {
+        return Some(format!("{} No check found an effect.", sentence(&words)));
+    };
+    let so = match effect.is_sure {
+        true => format!("which moves the mean by {} %", plain(effect.moves.abs())),
+        false => "which chance may explain".to_owned(),
+    };
+    Some(sentence(&format!("{}, {so}", effect.words())))
 }
 
 /// The main consumer of this host's CPUs, if they were used up; `None` if it is Dyno, whose share
@@ -92,8 +102,13 @@ mod tests {
         let mut seen = [0.0; 30];
         seen[4..9].fill(1.0);
         samples::series(&mut run, names::DB_BACKUPS, &seen);
-        let said = "A backup ran from 4 s to 9 s. No check found an effect.";
-        assert_eq!(backups(&run, &[]).as_deref(), Some(said));
+        let said = backups(&run, &[]).unwrap();
+        samples::assert_begins(&said, "A backup ran from 5 s to 10 s: the rate was ");
+        samples::assert_has(&said, "/s during the backup and ");
+        assert!(
+            said.ends_with("/s otherwise, which chance may explain."),
+            "{said}"
+        );
         let mut named = samples::values::finding("stalls", 26, Outcome::Doubt, "A backup ran.");
         let unnamed = named.clone();
         named.causes = vec![Cause::Backup];

@@ -178,6 +178,20 @@ const RULES: &[Rule] = &[
         explains: &[Among("warm-up", LOCKED), Among("steady-state", LOCKED)],
     },
     Rule {
+        when: |judged| judged.doubted_for("stalls", Cause::Backup),
+        why: STALLED,
+        explains: &[Naming("whole-cycles", Cause::Backup)],
+    },
+    Rule {
+        // Otherwise other processes explain that finding.
+        when: |judged| {
+            judged.doubted_for("steady-state", Cause::Backup)
+                && !judged.doubted_for("steady-state", Cause::OtherProcesses)
+        },
+        why: "A backup ran: see `steady-state`.",
+        explains: &[Naming("whole-cycles", Cause::Backup)],
+    },
+    Rule {
         when: |judged| judged.doubted("stalls") && stalled_at_first(judged.view),
         why: STALLED,
         explains: &[Naming("warm-up", Cause::SlowBeginning)],

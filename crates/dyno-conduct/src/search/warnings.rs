@@ -2,7 +2,7 @@
 
 use dyno_analysis::search::{SearchEnd, SearchResult, Searched};
 use dyno_core::db::Family;
-use dyno_core::finding::Outcome as Found;
+use dyno_core::finding::{Cause, Outcome as Found};
 use dyno_core::summary::RunSummary;
 use dyno_core::units::parse_duration;
 
@@ -61,7 +61,9 @@ fn cycles(runs: &[RunSummary], trial_s: f64) -> Option<String> {
     let made = |run: &&RunSummary| {
         let mut findings = run.findings.iter();
         let own = findings.find(|own| own.check == "whole-cycles");
-        own.is_some_and(|own| matches!(own.outcome, Found::Pass | Found::Doubt))
+        own.is_some_and(|own| {
+            matches!(own.outcome, Found::Pass | Found::Doubt) && !own.names(Cause::Backup)
+        })
     };
     let met = runs.iter().filter(made).count();
     let first = runs.iter().find(made)?;

@@ -103,6 +103,10 @@ define! {
             "user, nice and system time without Dyno and the server (if unknown, \
              `server.presumed` and `server.proxy`)";
     }
+    one Gauge "count" from "/proc/PID/stat, if other processes used 5 % of the CPUs" {
+        HOST_OTHERS_BACKUPS = "host.others.backups":
+            "processes of programs that make backups, such as pg_dump and mariadb-dump";
+    }
     one Fact "" from "/proc/sys/kernel, /etc/os-release" {
         HOST_NAME = "host.name": "host name";
         HOST_OS = "host.os": "distribution";

@@ -19,6 +19,7 @@ define! {
         SERVER_THREADS = "server.threads": "threads";
         SERVER_PROCESSES = "server.processes": "processes";
         SERVER_DESCRIPTORS = "server.descriptors": "open descriptors";
+        SERVER_STOPPED = "server.stopped": "processes stopped by a signal or a debugger";
     }
     one Rate "bytes/s" from "/proc/PID/io" {
         SERVER_IO_READ_BYTES = "server.io.read_bytes": "bytes read from disks";

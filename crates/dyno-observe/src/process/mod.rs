@@ -9,6 +9,7 @@ mod own;
 mod rest;
 mod server;
 mod sockets;
+mod switches;
 mod workers;
 
 pub(crate) use find::{Claim, Located, Placed, locate};
@@ -32,6 +33,8 @@ pub(crate) fn descriptors_limit(limits: &str) -> Option<&str> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PidStat {
     pub name: String,
+    /// A letter: `R` for running, `S` for sleeping, `T` for stopped …
+    pub state: u8,
     pub parent: i32,
     pub user_ticks: f64,
     pub system_ticks: f64,
@@ -56,6 +59,7 @@ impl PidStat {
         let field = |index: usize| fields.get(index - 3).copied();
         Some(Self {
             name: String::from_utf8_lossy(name).into_owned(),
+            state: field(3).and_then(|state| state.first().copied())?,
             parent: field(4).and_then(whole)?.try_into().ok()?,
             user_ticks: field(14).and_then(number)?,
             system_ticks: field(15).and_then(number)?,
@@ -65,6 +69,16 @@ impl PidStat {
             start_ticks: field(22).and_then(whole)?,
             cpu: field(39).and_then(whole),
         })
+    }
+
+    /// Whether the process was stopped by a signal or a debugger.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
+
+    /// Whether it ended, and its parent has not waited for it.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
     }
 }
 
@@ -80,6 +94,7 @@ mod tests {
                      0 139948 3133440 412 1 1 1 1 1 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0";
         let stat = PidStat::parse(text).unwrap();
         assert_eq!(stat.name, "a) R (b");
+        assert_eq!(stat.state, b'S');
         assert_eq!(stat.parent, 12_487);
         assert_eq!((stat.user_ticks, stat.system_ticks), (40.0, 50.0));
         assert_eq!(

@@ -43,6 +43,24 @@ const LOOKED_AT: f64 = 0.05;
 /// Maximum number of ended processes whose names are kept.
 const KEPT_MAX: usize = 1_000;
 
+/// Programs that make backups of databases, by their names in `/proc/PID/stat`.
+const BACKUPS: [&str; 11] = [
+    "innobackupex",
+    "mariabackup",
+    "mariadb-backup",
+    "mariadb-dump",
+    "mydumper",
+    "mysqldump",
+    "mysqlpump",
+    "pg_basebackup",
+    "pg_dump",
+    "pg_dumpall",
+    "xtrabackup",
+];
+
+/// Processes with a smaller share of the CPU time of all others explain nothing.
+const SHARE_MIN: f64 = 0.05;
+
 /// The number and start time of a process, which together are unique.
 type Key = (i32, u64);
 
@@ -53,6 +71,8 @@ pub(crate) struct Others {
     ticks: HashMap<Key, f64>,
     /// Names and ticks when last seen, recorded while other processes use much CPU time.
     seen: HashMap<Key, (String, f64)>,
+    /// Programs that make backups.
+    backups: Vec<Key>,
 }
 
 impl Others {
@@ -66,6 +86,7 @@ impl Others {
         Self {
             ticks: ticks.collect(),
             seen: HashMap::new(),
+            backups: Vec::new(),
             at: Clock.now(),
         }
     }
@@ -90,6 +111,9 @@ impl Others {
                 continue;
             }
             let key = (pid, stat.start_ticks);
+            if BACKUPS.contains(&stat.name.as_str()) && !self.backups.contains(&key) {
+                self.backups.push(key);
+            }
             let before = self.ticks.get(&key).copied().unwrap_or(0.0);
             let ticks = stat.user_ticks + stat.system_ticks - before;
             let has_room = self.seen.len() < KEPT_MAX || self.seen.contains_key(&key);
@@ -97,6 +121,16 @@ impl Others {
                 self.seen.insert(key, (stat.name, ticks));
             }
         }
+    }
+
+    /// The number of programs that make backups, of those that run now. One that never used much
+    /// CPU time is unknown.
+    pub(crate) fn backups(&mut self) -> usize {
+        let runs = |(pid, start_ticks): &Key| {
+            stat_of(*pid).is_some_and(|stat| stat.start_ticks == *start_ticks && !stat.has_ended())
+        };
+        self.backups.retain(runs);
+        self.backups.len()
     }
 
     /// The largest users since then other than this process and `known`, as text.
@@ -116,22 +150,25 @@ impl Others {
 
 /// The processes that used most.
 pub(crate) struct Named {
-    /// Each with its number and its cores.
+    /// Each with its number and its cores, if it used a noticeable share.
     pub(crate) words: String,
-    /// Their total.
+    /// The total of the largest, including those without such a share.
     pub(crate) cores: f64,
 }
 
 pub(super) fn named(mut used: Vec<(f64, i32, String)>) -> Named {
     used.retain(|(cores, ..)| *cores >= CORES_MIN && cores.is_finite());
     used.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let all: f64 = used.iter().map(|(cores, ..)| cores).sum();
     used.truncate(NAMED_MAX);
     let cores = used.iter().map(|(cores, ..)| cores).sum();
     if used.is_empty() {
         let words = format!("none used {CORES_MIN} of a core");
         return Named { words, cores };
     }
-    let shown = used.iter().map(|(cores, pid, name)| {
+    let shares = used.iter().filter(|(cores, ..)| *cores >= SHARE_MIN * all);
+    let noticeable = shares.count().max(1);
+    let shown = used.iter().take(noticeable).map(|(cores, pid, name)| {
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
         format!("{name} ({pid}) {cores:.2} cores")
     });
@@ -156,6 +193,44 @@ mod tests {
         assert!((all.cores - 1.6).abs() < 1e-9);
         assert_eq!(named(Vec::new()).words, "none used 0.01 of a core");
         assert!(!Others::now().ticks.is_empty());
+    }
+
+    #[test]
+    fn processes_with_a_small_share_are_not_named() {
+        let used = |cores, pid| (cores, pid, "rustc".to_owned());
+        let all = named(vec![used(0.02, 2), used(1.2, 1), used(0.07, 3)]);
+        assert_eq!(all.words, "rustc (1) 1.20 cores, rustc (3) 0.07 cores");
+        assert!((all.cores - 1.29).abs() < 1e-9, "{}", all.cores);
+        // The largest is named, whatever its share.
+        let many = named((0..40).map(|pid| used(0.03, pid)).collect());
+        assert_eq!(many.words, "rustc (0) 0.03 cores");
+        assert!((many.cores - 0.15).abs() < 1e-9, "{}", many.cores);
+    }
+
+    #[test]
+    fn a_backup_is_recognised_by_the_name_of_its_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("mariadb-dump");
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let mut others = Others::now();
+        let mut backup = std::process::Command::new(&program)
+            .args(["-c", "read line"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = backup.id() as i32;
+        let key = |others: &Others| others.backups.iter().any(|key| key.0 == pid);
+        others.look(&Near::default());
+        let (is_known, running) = (key(&others), others.backups());
+        backup.kill().unwrap();
+        // It has ended, even if nobody has waited for it yet.
+        let until = Clock.now() + 20_000_000_000;
+        while others.backups() == running && Clock.now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let is_gone = !key(&others);
+        backup.wait().unwrap();
+        assert!(is_known && running >= 1 && is_gone, "{running}");
     }
 
     #[test]

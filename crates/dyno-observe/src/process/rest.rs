@@ -10,12 +10,13 @@ use super::find::{Placed, stat_of};
 use super::others::{Near, Others, named};
 use super::server::{Server, children};
 use crate::host::ticks_per_s;
-use crate::sink::{Mean, SampleBuffer, Sink};
+use crate::sink::{Gauge, Mean, SampleBuffer, Sink};
 
 /// CPU time of processes that belong neither to Dyno nor to the server.
 pub(crate) struct Rest {
     others: Others,
     cpu: Mean,
+    backups: Gauge,
     is_reported: bool,
     server: ServerLocation,
     /// Servers and proxies of this host at the run's other endpoints.
@@ -48,6 +49,7 @@ impl Rest {
                 "cores",
                 "/proc/stat, /proc/PID/stat",
             ),
+            backups: Gauge::new(names::HOST_OTHERS_BACKUPS, "count", "/proc/PID/stat"),
             is_reported: false,
             server: match is_embedded {
                 true => ServerLocation::Embedded,
@@ -94,6 +96,7 @@ impl Rest {
         self.cpu.put(recorder, others);
         self.is_reported = true;
         self.others.used(others, cpus, &self.known(server));
+        self.backups.put(recorder, self.others.backups() as f64);
     }
 
     /// The processes that do not count as others.

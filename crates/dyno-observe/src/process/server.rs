@@ -10,16 +10,15 @@ use super::backends::Backends;
 use super::bounds::Bounds;
 use super::find::{processes, stat_of};
 use super::own::open_files;
+use super::switches::Switches;
 use super::{Located, PidStat, descriptors_limit};
 use crate::host::ticks_per_s;
-use crate::sink::{Gauge, Mean, Rate, SampleBuffer, Sink};
+use crate::sink::{Gauge, Rate, SampleBuffer, Sink};
 use crate::text::{ProcFile, named_numbers, names_in, number, of_process, small, whole, words};
 
 /// The number of samples between counts of context switches, and of descriptors if they must be
 /// counted one by one.
 const SLOW: u64 = 5;
-/// With more threads than this, their switches are not worth the cost of reading them.
-const THREADS_MAX: usize = 1_024;
 /// Descriptors that the observers need apart from the kept files of the server's processes.
 const DESCRIPTORS_SPARE: u64 = 100;
 /// Number of files kept open for each process.
@@ -45,6 +44,7 @@ pub(crate) struct Server {
     threads: Gauge,
     descriptors: Gauge,
     processes: Gauge,
+    stopped: Gauge,
     read_bytes: Rate,
     write_bytes: Rate,
     switches: Switches,
@@ -69,6 +69,7 @@ struct Sums {
     anonymous_pages: f64,
     shared_pages_max: f64,
     threads: f64,
+    stopped: f64,
     read_bytes: Option<f64>,
     write_bytes: Option<f64>,
 }
@@ -108,6 +109,7 @@ impl Server {
             threads: count(names::SERVER_THREADS, "/proc/PID/stat"),
             descriptors: count(names::SERVER_DESCRIPTORS, "/proc/PID/fd"),
             processes: count(names::SERVER_PROCESSES, "/proc"),
+            stopped: count(names::SERVER_STOPPED, "/proc/PID/stat"),
             read_bytes: io(names::SERVER_IO_READ_BYTES),
             write_bytes: io(names::SERVER_IO_WRITE_BYTES),
             switches: Switches::new(),
@@ -153,6 +155,7 @@ impl Server {
         self.bounds.sample(recorder, buffer);
         self.threads.put(recorder, sums.threads);
         self.processes.put(recorder, pids.len() as f64);
+        self.stopped.put(recorder, sums.stopped);
         self.read_bytes.put_some(recorder, sums.read_bytes);
         self.write_bytes.put_some(recorder, sums.write_bytes);
         if self.samples.is_multiple_of(SLOW) {
@@ -233,6 +236,7 @@ impl Server {
             sums.system_ticks += stat.children_system_ticks;
         }
         sums.threads += stat.threads;
+        sums.stopped += f64::from(u8::from(stat.is_stopped()));
         if let Some((resident, shared)) = read(&files.statm, buffer).and_then(statm) {
             sums.anonymous_pages += resident - shared;
             if self.located.family == Family::Postgres && !parent {
@@ -332,73 +336,6 @@ pub(crate) fn children(pid: i32) -> io::Result<Vec<i32>> {
     Ok(own.collect())
 }
 
-/// Context switches of all threads; a process has no counter for them.
-struct Switches {
-    /// Voluntary and involuntary switches of each thread.
-    threads: HashMap<i32, (f64, f64)>,
-    before_at: Option<u64>,
-    voluntary: Mean,
-    involuntary: Mean,
-}
-
-impl Switches {
-    fn new() -> Self {
-        let mean = |name: &str| Mean::new(name, "count/s", "/proc/PID/task/TID/status");
-        Self {
-            threads: HashMap::new(),
-            before_at: None,
-            voluntary: mean(names::SERVER_CONTEXT_SWITCHES_VOLUNTARY),
-            involuntary: mean(names::SERVER_CONTEXT_SWITCHES_INVOLUNTARY),
-        }
-    }
-
-    fn sample(&mut self, recorder: &mut SampleBuffer, pids: &[i32], buffer: &mut Vec<u8>) {
-        let mut threads = HashMap::new();
-        for pid in pids {
-            let folder = of_process(*pid, "task");
-            for name in names_in(&folder) {
-                if threads.len() == THREADS_MAX {
-                    self.before_at = None;
-                    return;
-                }
-                let file = ProcFile::open(folder.join(&name).join("status"));
-                let switches = file.ok().and_then(|file| switches(file.read(buffer).ok()?));
-                if let (Some(tid), Some(switches)) = (whole(name.as_bytes()), switches) {
-                    threads.insert(tid as i32, switches);
-                }
-            }
-        }
-        let at = recorder.at();
-        if let Some(before_at) = self.before_at.replace(at)
-            && at > before_at
-        {
-            let (mut voluntary, mut involuntary) = (0.0, 0.0);
-            for (tid, now) in &threads {
-                // A new thread has made all its switches since.
-                let before = self.threads.get(tid).copied().unwrap_or_default();
-                voluntary += (now.0 - before.0).max(0.0);
-                involuntary += (now.1 - before.1).max(0.0);
-            }
-            let seconds = (at - before_at) as f64 / 1e9;
-            self.voluntary.put(recorder, voluntary / seconds);
-            self.involuntary.put(recorder, involuntary / seconds);
-        }
-        self.threads = threads;
-    }
-}
-
-fn switches(status: &[u8]) -> Option<(f64, f64)> {
-    let (mut voluntary, mut involuntary) = (None, None);
-    for (name, count) in named_numbers(status) {
-        match name {
-            b"voluntary_ctxt_switches" => voluntary = Some(count),
-            b"nonvoluntary_ctxt_switches" => involuntary = Some(count),
-            _ => {}
-        }
-    }
-    voluntary.zip(involuntary)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command};
@@ -449,6 +386,28 @@ mod tests {
         assert!(values["server.threads"][1] >= 2.0);
         assert_eq!(values["server.cpu.user"].len(), 1);
         assert!(values["server.descriptors"][0] >= 3.0);
+    }
+
+    #[test]
+    fn a_stopped_process_is_noticed() {
+        let (mut recorder, seen) = recorder();
+        let child = sleep();
+        let pid = child.id() as i32;
+        let mut server = server(Family::Mysql, child.id(), &recorder);
+        recorder.begin(1_000_000_000);
+        assert!(server.sample(&mut recorder, &mut Vec::new()));
+        recorder.finish();
+        // SAFETY: a call without pointers, for a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGSTOP) }, 0);
+        let until = dyno_core::Clock.now() + 20_000_000_000;
+        while !stat_of(pid).unwrap().is_stopped() && dyno_core::Clock.now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        recorder.begin(2_000_000_000);
+        assert!(server.sample(&mut recorder, &mut Vec::new()));
+        recorder.finish();
+        end(child);
+        assert_eq!(values(&seen)["server.stopped"], [0.0, 1.0]);
     }
 
     #[test]

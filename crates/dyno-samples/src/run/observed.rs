@@ -19,7 +19,7 @@ pub fn series(run: &mut RunRecord, name: &str, values: &[f64]) {
         "_kills",
         ".late",
         "other_sessions",
-        "db.backups",
+        ".backups",
         "replication.",
         "pages_data",
         "pages_total",

@@ -76,7 +76,7 @@ fn a_full_disk_and_a_burst_that_ends_are_noticed() {
     backup[29..].fill(1.0);
     series(&mut run, "db.backups", &backup);
     let finding = check(&run, "disk", Doubt);
-    assert_has(&finding.evidence, "a backup ran from 29 s to 60 s");
+    assert_has(&finding.evidence, "a backup ran from 30 s to 60 s");
     assert!(finding.names(dyno_core::finding::Cause::Backup));
     assert_lacks(&finding.advice, "burst");
     // With fewer requests a disk does not wait longer.

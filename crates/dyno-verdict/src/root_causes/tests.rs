@@ -115,6 +115,11 @@ const EXPLAINED: &[Case] = {
             ("stalls", Doubt, &[LockWaits]),
             ("steady-state", &[Backup, LockWaits]),
         ),
+        (("stalls", Doubt, &[Backup]), ("whole-cycles", &[Backup])),
+        (
+            ("steady-state", Doubt, &[Backup]),
+            ("whole-cycles", &[Backup]),
+        ),
     ]
 };
 
@@ -134,6 +139,11 @@ const NOT_EXPLAINED: &[Case] = {
         (("fairness", Doubt, &[]), ("latency-modes", &[])),
         (("misses", Doubt, &[]), ("length", &[])),
         (("stalls", Doubt, &[Backup]), ("steady-state", &[Backup])),
+        (
+            ("steady-state", Doubt, &[Backup, OtherProcesses]),
+            ("whole-cycles", &[Backup]),
+        ),
+        (("steady-state", Doubt, &[Backup]), ("whole-cycles", &[])),
         (
             ("other-processes", Doubt, &[]),
             ("stalls", &[OtherProcesses, Backup]),

@@ -2,13 +2,14 @@
 
 pub(super) mod advice;
 pub(crate) mod backups;
+mod disks;
 pub(super) mod idle;
 mod signs;
 #[cfg(test)]
 mod tests;
 
 use dyno_analysis::stalls::Span;
-use dyno_core::catalogue::{Family, names};
+use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
 use dyno_core::interval::Counters;
 use dyno_core::record::{EventKind, Series};
@@ -33,16 +34,6 @@ const SAME_IDLE: f64 = 5.0;
 /// The least difference in the percentage of reads that find no row.
 const MISSES_MIN: f64 = 10.0;
 
-/// A disk is named if it transfers more bytes per second than this, and more than twice the usual.
-const MOVED_MIN: f64 = 10e6;
-/// That factor, compared with the rest of the time.
-const MOVED_FACTOR: f64 = 2.0;
-/// A disk is slow from this time per request on, in milliseconds, and from this factor over
-/// the usual.
-const AWAIT_MIN_MS: f64 = 5.0;
-const AWAIT_FACTOR: f64 = 3.0;
-/// A disk is busy from this percentage of the time on.
-const BUSY_MIN: f64 = 90.0;
 /// The host is idle from this percentage of CPU time on, and above the usual by this much.
 const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
@@ -163,14 +154,14 @@ impl Comparison<'_, '_> {
             let mut then = within(up, self.seconds.slower).into_iter();
             then.any(|up| up < 1.0)
         });
+        let stopped = self.stopped();
+        let silent = silent || stopped.is_some_and(|(stopped, all)| stopped >= all);
         // The sessions' waits were observed before or after the silence.
         let mut found: Vec<Moved> = match silent {
-            true => vec![Moved {
-                cause: Cause::ServerSilent,
-                words: "the server did not answer its observer".to_owned(),
-            }],
+            true => vec![silence(stopped)],
             false => self.sessions().into_iter().collect(),
         };
+        let is_blocked = !silent && self.is_blocked();
         found.splice(0..0, self.lost_connections());
         found.splice(0..0, idle::idle_sessions(self.view, self.seconds.slower));
         found.splice(0..0, backups::during(self.view, self.seconds.slower));
@@ -198,7 +189,33 @@ impl Comparison<'_, '_> {
                 found.push(Moved { cause, words });
             }
         }
-        found
+        ranked(found, is_blocked)
+    }
+
+    /// How many of the server's processes were stopped, and how many there were.
+    fn stopped(&self) -> Option<(f64, f64)> {
+        let most = |name: &str| {
+            let series = self.view.run.series(name)?;
+            let then = within(series, self.seconds.slower);
+            then.into_iter().reduce(f64::max)
+        };
+        let stopped = most(names::SERVER_STOPPED).filter(|stopped| *stopped >= 1.0)?;
+        Some((stopped, most(names::SERVER_PROCESSES).unwrap_or(1.0)))
+    }
+
+    /// Whether most sessions waited for locks that other sessions held.
+    fn is_blocked(&self) -> bool {
+        let Some(sessions) = self.view.drive().map(|drive| f64::from(drive.sessions)) else {
+            return false;
+        };
+        let rows = names::DB_STATUS_INNODB_ROW_LOCK_CURRENT_WAITS;
+        let rows = self.view.run.series(rows).and_then(|rows| self.both(rows));
+        let of_rows = rows.is_some_and(|(then, _)| then >= sessions * SESSIONS_SHARE);
+        // PostgreSQL's `lwlock` may be held by a session that waits for the disk.
+        let waits = self.waits().is_some_and(|(state, _)| {
+            state == "lock" || (state.starts_with("waiting_for_") && state.contains("lock"))
+        });
+        of_rows || waits
     }
 
     /// Whether a series reached a value before the slower time or near its beginning. Anything
@@ -249,11 +266,11 @@ impl Comparison<'_, '_> {
         Some((then, dyno_stats::median(&usual)?))
     }
 
-    /// The state that most sessions waited in.
-    fn sessions(&self) -> Option<Moved> {
+    /// The state that most sessions waited in, and their number.
+    fn waits(&self) -> Option<(&str, f64)> {
         let sessions = f64::from(self.view.drive()?.sessions);
         let states = self.view.devices(names::DB_SESSIONS_EACH).into_iter();
-        let (state, count) = states
+        states
             .filter(|(state, _)| !["no_state", "no_wait", "client", "other"].contains(state))
             .filter_map(|(state, series)| {
                 let then = within(series, self.seconds.slower);
@@ -266,7 +283,12 @@ impl Comparison<'_, '_> {
                 let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
                 (then >= sessions * SESSIONS_SHARE && then >= usual * 2.0).then_some((state, then))
             })
-            .max_by(|one, other| one.1.total_cmp(&other.1))?;
+            .max_by(|one, other| one.1.total_cmp(&other.1))
+    }
+
+    /// What most sessions waited for.
+    fn sessions(&self) -> Option<Moved> {
+        let (state, count) = self.waits()?;
         // The server's own names of states: MySQL's are like `Waiting for table metadata lock`.
         let cause = match state.contains("lock") {
             true => Cause::LockWaits,
@@ -411,60 +433,35 @@ impl Comparison<'_, '_> {
             ),
         })
     }
+}
 
-    fn disks(&self) -> Vec<Moved> {
-        let mut found = Vec::new();
-        let both = |series: Family| {
-            let of = self.view.devices(series).into_iter();
-            let of = of.filter_map(|(device, series)| Some((device, series, self.both(series)?)));
-            of.collect::<Vec<(&str, &Series, (f64, f64))>>()
-        };
-        for (device, series) in self.view.devices(names::HOST_DISK_UTILISATION) {
-            let then = dyno_stats::mean(&within(series, self.seconds.slower));
-            let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
-            if then.is_some_and(|then| then >= BUSY_MIN && then > usual)
-                && self.began_in_time(series, BUSY_MIN)
-            {
-                found.push(format!("{device} was busy"));
-            }
+/// Why the server did not answer, as far as known.
+fn silence(stopped: Option<(f64, f64)>) -> Moved {
+    let words = match stopped {
+        Some((_, all)) if all <= 1.0 => "the server's process was stopped (state T)".to_owned(),
+        Some((stopped, all)) => {
+            format!("{stopped:.0} of {all:.0} processes of the server were stopped (state T)")
         }
-        for (series, words) in [
-            (names::HOST_DISK_WRITE_BYTES, "written to"),
-            (names::HOST_DISK_READ_BYTES, "read from"),
-        ] {
-            for (device, series, (then, usual)) in both(series) {
-                let least = MOVED_MIN.max(usual * MOVED_FACTOR);
-                if then >= least && self.began_in_time(series, least) {
-                    let device = if device == "all" { "the disks" } else { device };
-                    found.push(format!(
-                        "{:.0} MB/s were {words} {device} instead of {:.0}",
-                        then / 1e6,
-                        usual / 1e6
-                    ));
-                }
-            }
-        }
-        for (series, words) in [
-            (names::HOST_DISK_WRITE_AWAIT, "write"),
-            (names::HOST_DISK_READ_AWAIT, "read"),
-        ] {
-            for (device, series, (then, usual)) in both(series) {
-                let least = AWAIT_MIN_MS.max(usual * AWAIT_FACTOR);
-                if then >= least && self.began_in_time(series, least) {
-                    found.push(format!(
-                        "a {words} of {device} took {} instead of {}",
-                        text::ms(then),
-                        text::ms(usual)
-                    ));
-                }
-            }
-        }
-        let moved = found.into_iter().map(|words| Moved {
-            cause: Cause::Disk,
-            words,
-        });
-        moved.collect()
+        None => "the server did not answer its observer".to_owned(),
+    };
+    Moved {
+        cause: Cause::ServerSilent,
+        words,
     }
+}
+
+/// Puts waits for locks before what is less certain. If most sessions were `blocked`, disks and
+/// other processes are coincidences.
+fn ranked(mut found: Vec<Moved>, blocked: bool) -> Vec<Moved> {
+    if blocked {
+        found.retain(|one| !matches!(one.cause, Cause::Disk | Cause::OtherProcesses));
+    }
+    found.sort_by_key(|one| match one.cause {
+        Cause::Backup | Cause::IdleSessions | Cause::LostConnections | Cause::ServerSilent => 0,
+        Cause::LockWaits => 1,
+        _ => 2,
+    });
+    found
 }
 
 /// Whether a sample covers these seconds: it describes the time before it.

@@ -4,7 +4,9 @@
 mod tests;
 
 use dyno_core::catalogue::names;
+use dyno_core::finding::Cause;
 
+use super::causes::backups;
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
 use crate::missing::Missing;
 use crate::text;
@@ -16,8 +18,8 @@ pub(super) const CYCLES: Check = Check {
     title: "Cycles of checkpoints, compactions and flushes",
     rule: "Doubt if the rate was {0} % lower, with 99 % confidence, during checkpoints, \
            compactions, synchronous flushes or waits for free pages, and one more or less moves \
-           the mean by {1} %. Not checked if there were none, or one lasted all the time. Needs 10 \
-           whole seconds.",
+           the mean by {1} %; or during backups, and they move the mean by {1} %. Not checked if \
+           there were none, or one lasted all the time. Needs 10 whole seconds.",
     thresholds: &[SLOWER, MOVED],
     make: cycles,
 };
@@ -26,7 +28,7 @@ thresholds! {
     SLOWER = 10.0, "percent", "drop of the rate meanwhile": "the same bound as for `warm-up`";
     MOVED = 2.0, "percent", "effect of one cycle on the mean": "as much as repetitions may differ";
 }
-const SURE: f64 = 0.01;
+pub(super) const SURE: f64 = 0.01;
 
 /// A series that is above 0 during such work, and the word for it.
 const WORK: [(&str, &str); 4] = [
@@ -72,6 +74,9 @@ fn cycles(view: &View) -> CheckResult {
             view.whole_are(rates.len())
         ));
     }
+    if let Some(lowered) = by_backups(view) {
+        return lowered;
+    }
     let observed = WORK
         .iter()
         .filter(|(name, _)| view.run.series(name).is_some() || view.always_zero(name));
@@ -94,6 +99,21 @@ fn cycles(view: &View) -> CheckResult {
         Some(judged) => judged.result(view),
         None => CheckResult::not_checked(nothing_cut(view, &all)),
     }
+}
+
+/// The doubt if backups clearly lowered the rate.
+fn by_backups(view: &View) -> Option<CheckResult> {
+    let effect = backups::effect(view)?;
+    let lower = effect.lower();
+    let is_fault = effect.is_sure && lower >= SLOWER.value && effect.moves >= MOVED.value;
+    is_fault.then(|| {
+        CheckResult::doubt(text::sentence(&effect.words()), backups::ADVICE)
+            .naming([Cause::Backup])
+            .with("rate during backups", effect.during, "per second")
+            .with("rate otherwise", effect.otherwise, "per second")
+            .with("drop of the rate meanwhile", lower, "percent")
+            .with("effect of backups on the mean", effect.moves, "percent")
+    })
 }
 
 /// When one kind of work was active; `None` if never.

@@ -3,9 +3,11 @@
 use dyno_analysis::stalls::Span;
 use dyno_core::catalogue::names;
 use dyno_core::finding::Cause;
+use dyno_core::record::SeriesKind;
 
 use super::{LATE_S, LATE_SHARE, Moved};
 use crate::text;
+use crate::time::cycles::SURE;
 use crate::view::View;
 
 /// Advice in place of a longer warm-up or run.
@@ -21,10 +23,71 @@ const LOCKED: [&str; 2] = [
 ];
 /// A backup that is not seen for longer has ended. Between tables its session may be idle.
 const PAUSE_S: f64 = 15.0;
+/// The same if its process was seen, whose end is known.
+const PROCESS_PAUSE_S: f64 = 1.0;
 /// The least share of the slower seconds.
 const SHARE: f64 = 0.25;
 /// A disk may slow down this long before the first sample that shows a backup.
-const BEFORE_S: f64 = 2.0;
+const BEFORE_S: f64 = 3.0;
+
+/// The rate during backups, compared with the rest of the measurement.
+pub(crate) struct Effect {
+    /// When they ran, as words.
+    when: String,
+    /// How many there were.
+    count: usize,
+    /// Events per second during them.
+    pub(crate) during: f64,
+    pub(crate) otherwise: f64,
+    /// Whether chance does not explain the difference.
+    pub(crate) is_sure: bool,
+    /// How much lower the mean is because of them, in percent of it.
+    pub(crate) moves: f64,
+}
+
+impl Effect {
+    /// The reduction of the rate meanwhile, in percent.
+    pub(crate) fn lower(&self) -> f64 {
+        let lower = (1.0 - self.during / self.otherwise) * 100.0;
+        if lower.is_finite() { lower } else { 0.0 }
+    }
+
+    /// When they ran, and both rates.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "{}: the rate was {}/s during the backup{} and {}/s otherwise",
+            self.when,
+            text::rate(self.during),
+            text::plural(self.count as u64),
+            text::rate(self.otherwise)
+        )
+    }
+}
+
+/// The effect of all backups; `None` without one, and if too little was measured with or without
+/// them.
+pub(crate) fn effect(view: &View) -> Option<Effect> {
+    let backups = measured(view);
+    let marks = view.bins.iter().map(|bin| {
+        let common = backups
+            .iter()
+            .map(|backup| backup.to_s.min(bin.at_s) - backup.from_s.max(bin.from_s()));
+        common.filter(|length_s| *length_s > 0.0).sum::<f64>() >= bin.length_s / 2.0
+    });
+    let marks: Vec<bool> = marks.collect();
+    let rates = view.rates();
+    let found = dyno_stats::contrast(&rates, &marks)?;
+    let mean = dyno_stats::mean(&rates).filter(|mean| *mean > 0.0)?;
+    let share = marks.iter().filter(|mark| **mark).count() as f64 / marks.len() as f64;
+    Some(Effect {
+        when: words(&backups),
+        count: backups.len(),
+        during: found.marked,
+        otherwise: found.others,
+        is_sure: found.p <= SURE,
+        moves: (found.others - found.marked) * share / mean * 100.0,
+    })
+}
 
 /// The backups that ran in the slower seconds.
 pub(super) fn during(view: &View, slower: &[Span]) -> Option<Moved> {
@@ -58,9 +121,14 @@ pub(crate) fn at(view: &View, at_s: f64) -> Option<String> {
 
 /// The backups that ran during the measurement.
 pub(crate) fn throughout(view: &View) -> Option<String> {
+    let backups = measured(view);
+    (!backups.is_empty()).then(|| words(&backups))
+}
+
+fn measured(view: &View) -> Vec<Span> {
     let mut backups = all(view);
     backups.retain(|backup| backup.to_s > 0.0 && backup.from_s < view.length_s);
-    (!backups.is_empty()).then(|| words(&backups))
+    backups
 }
 
 fn words(backups: &[Span]) -> String {
@@ -79,11 +147,8 @@ fn words(backups: &[Span]) -> String {
 
 /// All backups, in order.
 fn all(view: &View) -> Vec<Span> {
-    let mut spans: Vec<Span> = RUNNING
-        .iter()
-        .flat_map(|name| seconds(view, name))
-        .collect();
-    let [locks, unlocks] = LOCKED.map(|name| seconds(view, name));
+    let mut spans: Vec<Span> = RUNNING.iter().flat_map(|name| seen(view, name)).collect();
+    let [locks, unlocks] = LOCKED.map(|name| seen(view, name));
     spans.extend(locks.into_iter().map(|lock| {
         let end = unlocks.iter().find(|unlock| unlock.to_s >= lock.to_s);
         Span {
@@ -91,11 +156,17 @@ fn all(view: &View) -> Vec<Span> {
             ..lock
         }
     }));
+    let processes = seen(view, names::HOST_OTHERS_BACKUPS);
+    let pause_s = match processes.is_empty() {
+        true => PAUSE_S,
+        false => PROCESS_PAUSE_S,
+    };
+    spans.extend(processes);
     spans.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {
         match joined.last_mut() {
-            Some(last) if span.from_s <= last.to_s + PAUSE_S => {
+            Some(last) if span.from_s <= last.to_s + pause_s => {
                 last.to_s = last.to_s.max(span.to_s);
             }
             _ => joined.push(span),
@@ -104,16 +175,28 @@ fn all(view: &View) -> Vec<Span> {
     joined
 }
 
-/// The seconds in which a series was above 0. A sample describes the second before it.
-fn seconds(view: &View, name: &str) -> Vec<Span> {
-    let series = view.run.series(name).into_iter();
-    let points = series.flat_map(|series| &series.points);
-    let above = points.filter(|(_, value)| *value > 0.0);
-    let second = |(at_s, _): &(f64, f64)| Span {
-        from_s: at_s - 1.0,
-        to_s: *at_s,
+/// When a series was above 0. A rate describes the second before a sample. A gauge shows what was
+/// there at the time of the sample, which lasts until the next one at most.
+fn seen(view: &View, name: &str) -> Vec<Span> {
+    let Some(series) = view.run.series(name) else {
+        return Vec::new();
     };
-    above.map(second).collect()
+    let points = &series.points;
+    let span = |index: usize, at_s: f64| match series.kind {
+        SeriesKind::Rate => Span {
+            from_s: at_s - 1.0,
+            to_s: at_s,
+        },
+        SeriesKind::Gauge => Span {
+            from_s: at_s,
+            to_s: points.get(index + 1).map_or(at_s, |(next_s, _)| *next_s),
+        },
+    };
+    let above = points
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, value))| *value > 0.0);
+    above.map(|(index, (at_s, _))| span(index, *at_s)).collect()
 }
 
 #[cfg(test)]
@@ -151,7 +234,7 @@ mod tests {
         let seen: Vec<usize> = (21..50).filter(|second| second % 4 != 0).collect();
         let run = slower("db.backups", &seen);
         let found = check(&run, "steady-state", Doubt);
-        assert_has(&found.evidence, "a backup ran from 21 s to 50 s");
+        assert_has(&found.evidence, "a backup ran from 22 s to 51 s");
         assert!(found.names(Cause::Backup) && !found.names(Cause::Unexplained));
         assert_eq!(found.advice, ADVICE);
         // It ended before, or began when most of the slower time was over.
@@ -160,6 +243,17 @@ mod tests {
             let found = check(&slower("db.backups", &seen), "steady-state", Doubt);
             assert!(!found.names(Cause::Backup), "{}", found.evidence);
         }
+    }
+
+    #[test]
+    fn short_backups_are_recognised_by_their_processes() {
+        let mut run = rated(&noisy(60, 1000.0, 0.03, 5));
+        set(&mut run, "host.others.backups", &[9, 20, 21, 34, 50]);
+        let context = crate::Context::default();
+        let said = throughout(&View::new(&run, &context)).unwrap();
+        let expected = "backups ran from 10 s to 11 s, from 21 s to 23 s, from 35 s to 36 s and 1 \
+                        more";
+        assert_eq!(said, expected);
     }
 
     #[test]

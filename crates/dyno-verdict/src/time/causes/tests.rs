@@ -5,7 +5,7 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked};
 use dyno_core::record::RunRecord;
 use dyno_core::states::IdleIn;
 use dyno_samples::values::idle;
-use dyno_samples::{assert_has, noisy, series};
+use dyno_samples::{assert_has, assert_lacks, noisy, series};
 
 use crate::tests::check;
 use crate::time::tests::rated;
@@ -250,4 +250,73 @@ fn a_session_that_hangs_before_its_first_event_has_not_started() {
         "{}",
         beginning.evidence
     );
+}
+
+/// A run that stalls from 20 s to 25 s, with series that change meanwhile.
+fn stalls_at_20(others: &[(&str, f64, f64)]) -> RunRecord {
+    let mut rates = noisy(40, 1000.0, 0.03, 5);
+    rates[20..25].fill(0.0);
+    let mut run = rated(&rates);
+    series(&mut run, "host.cpu.idle", &[1.0; 40]);
+    for (name, usual, then) in others.iter().copied() {
+        let values = (0..40).map(|second| match (20..25).contains(&second) {
+            true => then,
+            false => usual,
+        });
+        series(&mut run, name, &values.collect::<Vec<f64>>());
+    }
+    run
+}
+
+#[test]
+fn waits_for_locks_are_the_cause_and_the_rest_is_coincidence() {
+    let disk = ("host.disk[vda].write_bytes", 18e6, 273e6);
+    let others = ("host.others.cpu", 0.1, 1.6);
+    let waiting = ("db.sessions[lock]", 0.0, 12.0);
+    let blocked = check(&stalls_at_20(&[disk, others, waiting]), "stalls", Doubt);
+    assert_has(&blocked.evidence, "(12 sessions were waiting for a lock");
+    assert_lacks(&blocked.evidence, "vda");
+    assert_eq!(blocked.causes[0], Cause::LockWaits);
+    assert!(!blocked.names(Cause::Disk) && !blocked.names(Cause::OtherProcesses));
+    // A few waits for locks may follow from a slow disk, and come first.
+    let few = ("db.locks.waiting", 0.0, 2.0);
+    let slowed = check(&stalls_at_20(&[disk, few]), "stalls", Doubt);
+    assert!(slowed.names(Cause::Disk), "{}", slowed.evidence);
+    assert_eq!(slowed.causes[0], Cause::LockWaits, "{}", slowed.evidence);
+    // The holder of a lock within the server may wait for the disk.
+    let within = ("db.sessions[lwlock]", 0.0, 12.0);
+    let slowed = check(&stalls_at_20(&[disk, within]), "stalls", Doubt);
+    assert!(slowed.names(Cause::Disk), "{}", slowed.evidence);
+}
+
+#[test]
+fn a_stopped_server_is_reported_as_stopped() {
+    let up = ("db.up", 1.0, 0.0);
+    let silent = check(&stalls_at_20(&[up]), "stalls", Doubt);
+    assert_has(&silent.evidence, "the server did not answer its observer");
+    for (stopped, all, words) in [
+        (1.0, 1.0, "the server's process was stopped (state T)"),
+        (
+            9.0,
+            30.0,
+            "9 of 30 processes of the server were stopped (state T)",
+        ),
+    ] {
+        let series = [
+            up,
+            ("server.stopped", 0.0, stopped),
+            ("server.processes", all, all),
+        ];
+        let found = check(&stalls_at_20(&series), "stalls", Doubt);
+        assert_has(&found.evidence, words);
+        assert_lacks(&found.evidence, "did not answer");
+        assert!(found.names(Cause::ServerSilent), "{found:?}");
+    }
+    // It shows even if the observer waited for its answer.
+    let waited = check(
+        &stalls_at_20(&[("server.stopped", 0.0, 1.0)]),
+        "stalls",
+        Doubt,
+    );
+    assert!(waited.names(Cause::ServerSilent), "{}", waited.evidence);
 }

@@ -34,7 +34,12 @@ pub(super) const CASES: &[Case] = &[
     .prepared("oltp_update_non_index --table-size 400000")
     .while_(Act::Backup(4.0))
     .finds(Expect::Check("stalls", "doubt", "lock"))
-    .also(&["steady-state", "other-load", "server-counters"]),
+    .also(&[
+        "steady-state",
+        "whole-cycles",
+        "other-load",
+        "server-counters",
+    ]),
     doubted(
         Mariadb,
         "somebody locks the table until shortly before an open loop's end",
