@@ -181,6 +181,9 @@ pub struct RunLabel {
     /// The checks with a doubt about it, except those about the precision of its figures.
     #[serde(skip)]
     pub doubts: Vec<String>,
+    /// The number of doubts about that precision.
+    #[serde(skip)]
+    pub more_doubts: usize,
     /// Start of the run, seconds since the Unix epoch; `None` if an imported log does not show it.
     #[serde(skip)]
     pub started_unix_s: Option<f64>,
@@ -273,6 +276,9 @@ pub struct Difference {
     pub new: String,
     /// Whether the difference is intended.
     pub intended: bool,
+    /// Whether one side lacks the value only because its log does not show it.
+    #[serde(skip)]
+    pub unrecorded: bool,
 }
 
 /// Compares the runs of two sides. All runs of a side count as repetitions.
@@ -410,10 +416,11 @@ fn label(view: &View) -> RunLabel {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.waived.is_some()
     };
     let waived = run.findings.iter().filter(counts);
-    let doubted = |finding: &&Finding| {
-        finding.outcome == Outcome::Doubt && finding.waived.is_none() && !is_width(&finding.check)
-    };
-    let doubts = run.findings.iter().filter(doubted);
+    let doubted =
+        |finding: &&Finding| finding.outcome == Outcome::Doubt && finding.waived.is_none();
+    let doubted = run.findings.iter().filter(doubted);
+    let (of_width, doubts): (Vec<_>, Vec<_>) =
+        doubted.partition(|finding| is_width(&finding.check));
     RunLabel {
         id: run.id,
         name: run.head.name.clone(),
@@ -421,7 +428,8 @@ fn label(view: &View) -> RunLabel {
         verdict: run.verdict,
         thin: Tally::of(&run.findings).is_thin(),
         waived: waived.map(|finding| finding.check.clone()).collect(),
-        doubts: doubts.map(|finding| finding.check.clone()).collect(),
+        doubts: doubts.iter().map(|one| one.check.clone()).collect(),
+        more_doubts: of_width.len(),
         started_unix_s,
     }
 }

@@ -127,6 +127,25 @@ fn sides_are_named_by_their_differences() {
 }
 
 #[test]
+fn values_that_a_log_does_not_show_name_no_side() {
+    let mut comparison = compared(&[], 0);
+    let protocol = |intended: bool| Difference {
+        what: "option protocol".to_owned(),
+        base: "simple".to_owned(),
+        new: "(not there)".to_owned(),
+        intended,
+        unrecorded: true,
+    };
+    for intended in [false, true] {
+        comparison.differences = vec![protocol(intended)];
+        let unnamed = sides(&comparison);
+        assert_eq!(unnamed, ("run 3".to_owned(), "run 4".to_owned()));
+    }
+    comparison.differences[0].unrecorded = false;
+    assert_eq!(sides(&comparison).1, "no protocol");
+}
+
+#[test]
 fn sides_without_a_difference_are_reported() {
     let mut comparison = compared(&["sync_binlog"], 0);
     let rate = comparison.metrics.iter_mut();
@@ -165,6 +184,7 @@ fn changes_during_a_run_come_before_other_settings_and_name_no_side() {
         base: "unchanged".to_owned(),
         new: "151, then 500".to_owned(),
         intended: false,
+        unrecorded: false,
     };
     comparison.differences.push(change.clone());
     let text = shown(&comparison, false, 120);
