@@ -186,7 +186,9 @@ fn sides(comparison: &Comparison) -> (String, String) {
     let all = &comparison.differences;
     let is_meant = |one: &&Difference| one.intended && !one.unrecorded;
     let meant: Vec<&Difference> = all.iter().filter(is_meant).collect();
+    let are_told_apart = |one: &&Difference| product(&one.base) != product(&one.new);
     let servers = all.iter().find(|one| one.what == "server");
+    let servers = servers.filter(are_told_apart);
     let joined = |of: &dyn Fn(&Difference) -> String, some: &[&Difference]| {
         let parts: Vec<String> = some.iter().map(|one| of(one)).collect();
         cut(&parts.join(", "), WIDTH)
