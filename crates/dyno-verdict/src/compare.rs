@@ -312,6 +312,17 @@ pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
     differences::side(&views(runs, &context))
 }
 
+/// How a run differs from those before it, except in what varied among these or was not recorded.
+pub fn changed_since(before: &[&RunRecord], first: &RunRecord) -> Vec<Difference> {
+    let context = Context::default();
+    let (before, first) = (views(before, &context), views(&[first], &context));
+    let known = differences::side(&before);
+    let varied = |one: &Difference| known.get(&one.what).is_some_and(|values| values.len() > 1);
+    let mut found = differences::differences(&before, &first, &CompareOptions::default());
+    found.retain(|one| !one.unrecorded && !varied(one));
+    found
+}
+
 /// The names of unintended differences between two runs, including their length and observation.
 pub(crate) fn unlike(one: &RunRecord, other: &RunRecord) -> Vec<String> {
     let context = Context::default();
