@@ -112,6 +112,7 @@ pub(in crate::html) fn by_factors() -> Several {
         columns: layout.columns,
         cells,
         runs: places,
+        by_block: false,
         pooled: None,
     });
     all

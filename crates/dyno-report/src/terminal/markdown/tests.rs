@@ -244,6 +244,7 @@ fn a_table_of_factors_has_a_column_for_each_level() {
         base: "engine=a".to_owned(),
         cells: vec![cell(0, 0, None), cell(0, 1, Some(1.1)), cell(1, 0, None)],
         runs: Vec::new(),
+        by_block: false,
         pooled: None,
     };
     let printed = pivot(&of);
