@@ -114,6 +114,7 @@ mod tests {
         double("db.status.questions");
         double("db.status.com_stmt_execute");
         dyno_samples::series(&mut run, "db.status.com_commit", &[2_000.0; 30]);
+        dyno_samples::series(&mut run, "db.status.com_rollback", &[0.0; 30]);
         dyno_samples::series(&mut run, "db.status.qcache_hits", &[50.0; 30]);
         fact(&mut run, "duet.side", "A");
         fact(&mut run, "duet.one_server", "no");
