@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Outcome, Verdict};
+use crate::finding::{DurabilityClass, Outcome, Verdict};
 use crate::reported::Better;
 use crate::summary::Recorded;
 
@@ -115,6 +115,21 @@ pub struct DuetSide {
     pub events: u64,
     /// The verdict of its run.
     pub verdict: Option<Verdict>,
+    /// What a crash may lose under this side's settings; `None` if that is unknown.
+    #[serde(default)]
+    pub durability: Option<DurabilityClass>,
+}
+
+impl DuetSummary {
+    /// The durability classes of A and B, if they differ: their figures then do not compare equal
+    /// work.
+    pub fn durabilities(&self) -> Option<(DurabilityClass, DurabilityClass)> {
+        let [a, b] = self.sides.as_slice() else {
+            return None;
+        };
+        let both = a.durability.zip(b.durability);
+        both.filter(|(a, b)| a != b)
+    }
 }
 
 /// A figure of both sides.

@@ -63,6 +63,20 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
 }
 
+/// A version without its packager's suffix and options of the server: `10.11.6` of
+/// `10.11.6-MariaDB-0+deb12u1-log`.
+pub fn short_version(version: &str) -> &str {
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
+    end.filter(|end| *end > 0)
+        .map_or(version, |end| &version[..end])
+}
+
+/// The name of a server: its product and the number of its version, as far as known.
+pub fn server_name(product: &str, version: &str) -> String {
+    let name = format!("{product} {}", short_version(version));
+    name.trim().to_owned()
+}
+
 /// A string of standard SQL: `'it''s'`.
 pub fn sql_string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
@@ -106,6 +120,29 @@ mod tests {
             (capital("änder it"), capital("")),
             ("Änder it".to_owned(), String::new())
         );
+    }
+
+    #[test]
+    fn servers_have_short_names() {
+        for (product, version, name) in [
+            ("MariaDB", "10.11.19", "MariaDB 10.11.19"),
+            (
+                "MariaDB",
+                "10.11.19-MariaDB-0+deb12u1-log",
+                "MariaDB 10.11.19",
+            ),
+            (
+                "PostgreSQL",
+                "15.18 (Debian 15.18-0+deb12u1)",
+                "PostgreSQL 15.18",
+            ),
+            ("PostgreSQL", "18beta1", "PostgreSQL 18"),
+            ("Other", "unknown", "Other unknown"),
+            ("MySQL", "", "MySQL"),
+            ("", "", ""),
+        ] {
+            assert_eq!(server_name(product, version), name);
+        }
     }
 
     #[test]

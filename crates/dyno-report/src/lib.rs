@@ -36,7 +36,8 @@ pub mod sysbench;
 pub mod terminal;
 
 pub use document::{
-    FigureHistory, History, HistoryChange, HistoryRun, Pivot, equivalence_words, others,
+    FigureHistory, History, HistoryChange, HistoryRun, Pivot, equivalence_words,
+    history_differences, others,
 };
 pub use number::latency;
 pub use terminal::markdown;

@@ -33,6 +33,7 @@ pub fn duet(ratio: f64, low: f64, high: f64, answer: DuetAnswer) -> DuetSummary 
         }),
         events: 1,
         verdict: None,
+        durability: None,
     };
     DuetSummary {
         schema_version: 1,

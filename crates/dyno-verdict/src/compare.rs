@@ -181,6 +181,9 @@ pub struct RunLabel {
     /// The checks with a doubt about it, except those about the precision of its figures.
     #[serde(skip)]
     pub doubts: Vec<String>,
+    /// The number of doubts about that precision.
+    #[serde(skip)]
+    pub more_doubts: usize,
     /// Start of the run, seconds since the Unix epoch; `None` if an imported log does not show it.
     #[serde(skip)]
     pub started_unix_s: Option<f64>,
@@ -273,6 +276,9 @@ pub struct Difference {
     pub new: String,
     /// Whether the difference is intended.
     pub intended: bool,
+    /// Whether one side lacks the value only because its log does not show it.
+    #[serde(skip)]
+    pub unrecorded: bool,
 }
 
 /// Compares the runs of two sides. All runs of a side count as repetitions.
@@ -304,6 +310,17 @@ pub fn poolable(runs: &[&RunRecord]) -> Result<(), CompareError> {
 pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
     let context = Context::default();
     differences::side(&views(runs, &context))
+}
+
+/// How a run differs from those before it, except in what varied among these or was not recorded.
+pub fn changed_since(before: &[&RunRecord], first: &RunRecord) -> Vec<Difference> {
+    let context = Context::default();
+    let (before, first) = (views(before, &context), views(&[first], &context));
+    let known = differences::side(&before);
+    let varied = |one: &Difference| known.get(&one.what).is_some_and(|values| values.len() > 1);
+    let mut found = differences::differences(&before, &first, &CompareOptions::default());
+    found.retain(|one| !one.unrecorded && !varied(one));
+    found
 }
 
 /// The names of unintended differences between two runs, including their length and observation.
@@ -410,10 +427,11 @@ fn label(view: &View) -> RunLabel {
         matches!(finding.outcome, Outcome::Doubt | Outcome::Refuse) && finding.waived.is_some()
     };
     let waived = run.findings.iter().filter(counts);
-    let doubted = |finding: &&Finding| {
-        finding.outcome == Outcome::Doubt && finding.waived.is_none() && !is_width(&finding.check)
-    };
-    let doubts = run.findings.iter().filter(doubted);
+    let doubted =
+        |finding: &&Finding| finding.outcome == Outcome::Doubt && finding.waived.is_none();
+    let doubted = run.findings.iter().filter(doubted);
+    let (of_width, doubts): (Vec<_>, Vec<_>) =
+        doubted.partition(|finding| is_width(&finding.check));
     RunLabel {
         id: run.id,
         name: run.head.name.clone(),
@@ -421,7 +439,8 @@ fn label(view: &View) -> RunLabel {
         verdict: run.verdict,
         thin: Tally::of(&run.findings).is_thin(),
         waived: waived.map(|finding| finding.check.clone()).collect(),
-        doubts: doubts.map(|finding| finding.check.clone()).collect(),
+        doubts: doubts.iter().map(|one| one.check.clone()).collect(),
+        more_doubts: of_width.len(),
         started_unix_s,
     }
 }

@@ -11,7 +11,7 @@ use dyno_core::record::{Cost, RunRecord};
 
 use crate::context::Context;
 use crate::view::View;
-use crate::{errors, text};
+use crate::{duet, errors, text};
 use written::Own;
 
 /// Bytes in a `kb`, as in the columns of vmstat and iostat.
@@ -434,6 +434,8 @@ impl Meter<'_> {
             little
         } else if let Some(why) = with_others {
             why.clone()
+        } else if others && duet::shares_server(self.view.run) {
+            "it includes the cost of the other side of the duet".to_owned()
         } else if others {
             "it includes the cost of other load generators of this run".to_owned()
         } else if per_s.is_some() {

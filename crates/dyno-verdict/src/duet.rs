@@ -40,6 +40,14 @@ const OF_BOTH: [&str; 5] = [
     "moved-settings",
 ];
 
+/// Why counters of the server say nothing about one side.
+pub(crate) const COUNTED_TOGETHER: &str = "the server's counters include both sides of the duet";
+
+/// Whether the run is a side of a duet whose other side uses the same server.
+pub(crate) fn shares_server(run: &RunRecord) -> bool {
+    run.fact(names::DUET_ONE_SERVER) == Some("yes")
+}
+
 /// Changes doubts that the other side of a duet may have caused to "not checked".
 pub(crate) fn apply(run: &RunRecord, findings: &mut [Finding]) {
     if run.fact(names::DUET_SIDE).is_none() {
@@ -92,5 +100,45 @@ mod tests {
         let finding = check(&run, "server-counters", Outcome::NotChecked);
         assert!(finding.evidence.starts_with("This includes the other side"));
         check(&run, "errors", Outcome::Pass);
+    }
+
+    #[test]
+    fn counters_of_one_server_are_not_those_of_a_side() {
+        // Each side did half of what the server counted.
+        let mut run = dyno_samples::good();
+        let mut double = |name: &str| {
+            let series = run.series(name).unwrap();
+            let values: Vec<f64> = series.points.iter().map(|(_, value)| 2.0 * value).collect();
+            dyno_samples::series(&mut run, name, &values);
+        };
+        double("db.status.questions");
+        double("db.status.com_stmt_execute");
+        dyno_samples::series(&mut run, "db.status.com_commit", &[2_000.0; 30]);
+        dyno_samples::series(&mut run, "db.status.com_rollback", &[0.0; 30]);
+        dyno_samples::series(&mut run, "db.status.qcache_hits", &[50.0; 30]);
+        fact(&mut run, "duet.side", "A");
+        fact(&mut run, "duet.one_server", "no");
+        let durable = check(&run, "durability", Outcome::Pass);
+        assert!(durable.evidence.contains("commits per second"));
+        fact(&mut run, "duet.one_server", "yes");
+        for name in [
+            "connection",
+            "query-cache",
+            "server-counters",
+            "server-warnings",
+        ] {
+            let found = check(&run, name, Outcome::NotChecked);
+            let why = found.evidence.contains("include both sides of the duet");
+            assert!(why, "{name}: {}", found.evidence);
+            assert!(!found.evidence.contains(" %"), "{name}: {}", found.evidence);
+        }
+        // The class comes from settings.
+        let durable = check(&run, "durability", Outcome::Pass);
+        assert!(!durable.evidence.contains("commits per second"));
+        assert!(durable.durability.is_some());
+        let costs = crate::costs(&run);
+        let shared = costs.iter().find(|cost| cost.name == "server CPU").unwrap();
+        assert_eq!(shared.value, None);
+        assert!(shared.source.contains("the other side of the duet"));
     }
 }

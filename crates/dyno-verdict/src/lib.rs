@@ -58,8 +58,8 @@ pub use advice::{Advice, Counsel, advice};
 pub use check::{Check, Threshold};
 pub use compare::{
     Amount, Basis, Better, CompareError, CompareOptions, Comparison, DURING_RUN, Difference,
-    EquivalenceTest, Metric, Needs, RunLabel, RunToRun, Side, compare, described, leave_out_moved,
-    poolable, waited,
+    EquivalenceTest, Metric, Needs, RunLabel, RunToRun, Side, changed_since, compare, described,
+    leave_out_moved, poolable, waited,
 };
 pub use context::{Calibration, Claim, Context, Keeping, RequestedSetting, RowCount, SecretScan};
 pub use costs::{cost_names, costs};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dyno_core::factors;
 use dyno_core::finding::{Cause, Verdict};
 use dyno_core::record::RunRecord;
-use dyno_core::text::shell_word;
+use dyno_core::text::{server_name, shell_word};
 
 use crate::compare::{CompareError, CompareOptions, Comparison, EquivalenceTest, compare, unlike};
 
@@ -20,8 +20,8 @@ pub fn level(run: &RunRecord, factor: &str) -> Option<String> {
         "workload" => run.head.workload.known().map(str::to_owned),
         "server" => {
             let target = summary.map_or(&run.head.target, |summary| &summary.target);
-            let server = format!("{} {}", target.product, target.version);
-            Some(server.trim().to_owned()).filter(|server| !server.is_empty())
+            let server = server_name(&target.product, &target.version);
+            Some(server).filter(|server| !server.is_empty())
         }
         "sessions" => {
             let drive = run.head.drive.as_ref()?;

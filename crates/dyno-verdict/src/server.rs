@@ -22,6 +22,7 @@ use dyno_core::plan::OptionValue;
 use dyno_core::record::EventKind;
 
 use crate::check::{Check, CheckResult, thresholds};
+use crate::duet;
 use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
@@ -171,6 +172,10 @@ fn connection(view: &View) -> CheckResult {
         )
     });
     let facts = text::sentence(&format!("{protected}{executions}"));
+    if faults.is_empty() && declared.is_some() && duet::shares_server(view.run) {
+        let why = text::sentence(duet::COUNTED_TOGETHER);
+        return CheckResult::not_checked(format!("{why} {facts}"));
+    }
     let evidence = match faults.is_empty() {
         true => facts,
         false => format!("{} {facts}", text::sentence(&text::list(&faults))),
@@ -194,7 +199,8 @@ const OWN_MIN: f64 = 0.5;
 
 fn prepared_share(view: &View) -> Option<f64> {
     // If statements go to several endpoints, the observed one counts only its own.
-    if view.totals().queries() == 0 || view.several_endpoints().is_some() {
+    let is_of_a_part = view.several_endpoints().is_some() || view.is_shared();
+    if view.totals().queries() == 0 || is_of_a_part {
         return None;
     }
     // The server also counts the observers' statements.
@@ -203,7 +209,9 @@ fn prepared_share(view: &View) -> Option<f64> {
     if own < statements * OWN_MIN || statements < own * OWN_MIN {
         return None;
     }
-    Some(view.mean(names::DB_STATUS_COM_STMT_EXECUTE)? / own * 100.0)
+    // Others may have executed some, too.
+    let executed = view.mean(names::DB_STATUS_COM_STMT_EXECUTE)?;
+    Some((executed / own).min(1.0) * 100.0)
 }
 
 /// Whether the plan declares prepared statements; the built-in OLTP scripts prepare theirs

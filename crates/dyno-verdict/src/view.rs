@@ -11,7 +11,7 @@ use dyno_core::record::{Event, EventKind, Fact, RunRecord, Series, SeriesKind, S
 use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
-use crate::pages_read;
+use crate::{duet, pages_read};
 
 pub(crate) use dyno_analysis::bins::Bin;
 
@@ -383,10 +383,10 @@ impl<'a> View<'a> {
         self.run.facts.iter().filter_map(of).flatten()
     }
 
-    /// Whether other agents put a part of the load on the server.
+    /// Whether other agents or the other side of a duet put a part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
         let shard = self.drive().and_then(|drive| drive.shard.as_ref());
-        shard.is_some_and(|shard| shard.of > 1)
+        shard.is_some_and(|shard| shard.of > 1) || duet::shares_server(self.run)
     }
 
     pub(crate) fn largest(&self, name: &str) -> Option<f64> {

@@ -1,5 +1,6 @@
 //! `dyno history`: find lasting changes in the figures of a plan.
 
+mod differences;
 mod figures;
 mod groups;
 mod limits;
@@ -110,23 +111,25 @@ fn histories(parsed: &Parsed, conditions: &[Threshold]) -> Result<Vec<History>> 
     };
     let why = format!("fewer than {} runs{unjudged}", figures::RUNS_MIN);
     note_left_out(short.len(), "plan", &why);
-    let history = |runs: Vec<Run<'_>>| {
+    let history = |runs: Vec<Run<'_>>| -> Result<History> {
         let skipped = match limit {
             0 => 0,
             limit => runs.len().saturating_sub(limit),
         };
         let runs = &runs[skipped..];
+        let mut figures = figures::figures(runs, conditions);
+        differences::add(&results, runs, &mut figures)?;
         let is_doubtful = |run: &&Run<'_>| run.line.verdict == Some(Verdict::Doubtful);
-        History {
+        Ok(History {
             plan: groups::named(runs, by),
             by: by.to_owned(),
             runs: groups::described(runs, by),
             doubtful: runs.iter().filter(is_doubtful).count(),
             refused: groups::of_plan(runs, &refused, by),
-            figures: figures::figures(runs, conditions),
-        }
+            figures,
+        })
     };
-    Ok(long.into_iter().map(history).collect())
+    long.into_iter().map(history).collect()
 }
 
 fn note_left_out(count: usize, what: &str, why: &str) {

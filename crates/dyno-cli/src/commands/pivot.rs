@@ -212,6 +212,7 @@ pub(super) fn on_page(parsed: &Parsed, runs: &[RunRecord]) -> Result<Option<(Piv
         rows: layout.rows,
         columns: layout.columns,
         cells,
+        by_block: false,
         pooled: pooled(&groups),
     };
     Ok(Some((table, base)))
@@ -271,6 +272,7 @@ fn table(
         columns: layout.columns,
         cells,
         runs: Vec::new(),
+        by_block: false,
         pooled: pooled(&groups),
     })
 }

@@ -8,6 +8,7 @@ use dyno_core::factors::{self, EVERYBODYS, Factors, parse_factors};
 use dyno_core::finding::{Verdict, is_thin};
 use dyno_core::plan::LoadSchedule;
 use dyno_core::record::Source;
+use dyno_core::text::server_name;
 use dyno_core::units;
 use dyno_report::terminal::{EventWord, RunRow, runs};
 use dyno_results::{Filter, Results, RunLine, RunStage};
@@ -180,9 +181,7 @@ pub(super) fn row(line: &RunLine) -> RunRow {
             |started| civil(started, "%Y-%m-%d %H:%M"),
         ),
         workload: line.workload.clone().unwrap_or_else(|| "–".to_owned()),
-        server: format!("{} {}", line.product, short(&line.server_version))
-            .trim()
-            .to_owned(),
+        server: server_name(&line.product, &line.server_version),
         sessions: line.sessions,
         schedule: (line.schedule.as_ref()).map_or_else(String::new, LoadSchedule::short),
         event: event(line),
@@ -210,13 +209,6 @@ fn noted(line: &RunLine) -> String {
     let mut words: Vec<String> = factors.map(|(n, level)| format!("{n}={level}")).collect();
     words.extend((!line.note.is_empty()).then(|| line.note.clone()));
     words.join(" ")
-}
-
-/// A version without its packager's suffix: `10.11.6` of `10.11.6-MariaDB-0+deb12u1`.
-pub(super) fn short(version: &str) -> &str {
-    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
-    end.filter(|end| *end > 0)
-        .map_or(version, |end| &version[..end])
 }
 
 fn as_json(line: &RunLine) -> Value {

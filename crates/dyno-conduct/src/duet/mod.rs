@@ -128,6 +128,7 @@ fn conducted(
     refuse_too_short(&slices, prepared[0].time())?;
     let duet = Duet::new(slices);
     let name = new_name(&prepared[0].workload(), wall_time().as_secs_f64());
+    let has_one_label = prepared[0].server_label() == prepared[1].server_label();
     let conductor = Conductor {
         duet: &duet,
         request,
@@ -136,13 +137,14 @@ fn conducted(
         subject: prepared[0].subject(),
         at_most: prepared[0].time(),
         switch,
-        has_one_label: prepared[0].server_label() == prepared[1].server_label(),
+        has_one_label,
         readings: Readings::default(),
         pids: Default::default(),
     };
     for (own, side) in prepared.iter_mut().zip(Side::BOTH) {
         let settings = switch.map(|switch| switch.values[side as usize].clone());
-        own.join(&duet, side, &name, settings.unwrap_or_default());
+        let settings = settings.unwrap_or_default();
+        own.join(&duet, side, &name, settings, has_one_label);
     }
     let (measured, end) = conductor.run(prepared, stage)?;
     conductor.conclude(measured, end, &name, stage)

@@ -96,6 +96,7 @@ fn loaded(
         side: place,
         name: String::new(),
         settings: Vec::new(),
+        has_one_server: false,
     });
     let outcome = (ready.call("init").map_err(Into::into)).and_then(|()| {
         let outcome = ready.run(|_| {})?;

@@ -8,7 +8,7 @@ use dyno_core::catalogue::names;
 use dyno_core::duet::{
     DUET_SCHEMA_VERSION, DuetDifference, DuetEnd, DuetFinding, DuetMode, DuetSide, DuetSummary,
 };
-use dyno_core::finding::{Finding, Outcome as Found, Verdict};
+use dyno_core::finding::{DurabilityClass, Finding, Outcome as Found, Verdict};
 use dyno_core::record::Fact;
 use dyno_core::summary::{RunEnd, RunSummary};
 use dyno_load::{BLOCK, Slices};
@@ -44,6 +44,7 @@ pub(super) fn summary(
             run: own.summary.recorded.clone(),
             events: found.events(number),
             verdict: own.summary.verdict,
+            durability: DurabilityClass::of(&own.summary.findings),
         });
     DuetSummary {
         schema_version: DUET_SCHEMA_VERSION,

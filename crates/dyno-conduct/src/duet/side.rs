@@ -105,12 +105,17 @@ impl Prepared {
         side: Side,
         name: &str,
         settings: Vec<(String, String)>,
+        has_one_label: bool,
     ) {
+        let target = self.ready.job.target.as_ref();
+        // An embedded database counts for each client.
+        let has_server = target.is_some_and(|target| !target.family.is_embedded());
         self.ready.duet = Some(DuetPart {
             duet: Arc::clone(duet),
             side,
             name: name.to_owned(),
             settings,
+            has_one_server: has_one_label && has_server,
         });
     }
 

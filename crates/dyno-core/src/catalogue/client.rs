@@ -106,6 +106,7 @@ define! {
         DUET_MODE = "duet.mode": "`alternating` or `simultaneous`";
         DUET_SLICE_MS = "duet.slice_ms": "length of a slice";
         DUET_CUT_MS = "duet.cut_ms": "time after a switch that is not counted";
+        DUET_ONE_SERVER = "duet.one_server": "`yes` if both sides use one server";
         DUET_ANSWER = "duet.answer": "the result, as JSON";
         DUET_VERDICT = "duet.verdict": "the duet's verdict: `valid`, `doubtful` or `refused`";
     }

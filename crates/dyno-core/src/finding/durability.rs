@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Finding;
+
 /// The work that a crash may lose, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durability {
@@ -47,6 +49,12 @@ pub enum DurabilityClass {
 }
 
 impl DurabilityClass {
+    /// The class of a run with these findings; `None` if it is unknown or nothing was committed.
+    pub fn of(findings: &[Finding]) -> Option<Self> {
+        let mut found = findings.iter().filter_map(|own| own.durability.as_ref());
+        found.next().map(|own| own.class)
+    }
+
     /// The name of the class in output and comparisons.
     pub fn name(self) -> &'static str {
         match self {

@@ -157,6 +157,8 @@ pub struct DuetPart {
     /// The server's settings while this side works, if the duet changes them at each switch: names
     /// and values.
     pub settings: Vec<(String, String)>,
+    /// Whether the other side uses the same server, whose counters then include both.
+    pub has_one_server: bool,
 }
 
 impl Duet {

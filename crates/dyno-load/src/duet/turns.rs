@@ -219,6 +219,7 @@ mod tests {
             side: Side::A,
             name: String::new(),
             settings: Vec::new(),
+            has_one_server: true,
         };
         (duet, Turns::new(&part, 1_000 * MS))
     }

@@ -217,7 +217,8 @@ pub(crate) fn is_there(metric: &Metric) -> bool {
 pub(crate) fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::BetweenRuns => {
-            "Intervals and significance are based on the variation between the runs of one side."
+            "Ratios are of each side's figures over all its runs. Intervals and significance are \
+             based on the variation between the runs of one side."
         }
         Basis::WithinRuns => {
             "Intervals and significance are based on the seconds within the runs; they do not \

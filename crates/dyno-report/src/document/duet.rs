@@ -72,12 +72,17 @@ pub(crate) fn duet_judged(summary: &DuetSummary) -> String {
     format!("{} – {}", duet_answer(summary), summary.verdict.word())
 }
 
-/// The sides, how they shared the time, and how the duet ended.
+/// The sides, how durable their commits are if that differs, how they shared the time, and how the
+/// duet ended.
 pub(crate) fn duet_sides(summary: &DuetSummary) -> Vec<Block> {
     let sides = ["A", "B"].into_iter().zip(&summary.sides);
     let mut blocks: Vec<Block> = sides
         .map(|(name, side)| Block::row(name, Ink::Plain, described(side)))
         .collect();
+    blocks.extend(summary.durabilities().map(|(a, b)| {
+        let text = format!("{} → {}", a.name(), b.name());
+        Block::row("durability", Ink::Warning, text)
+    }));
     blocks.push(Block::row("slices", Ink::Plain, slices(summary)));
     blocks.push(Block::row("end", Ink::Faint, ended(summary)));
     blocks

@@ -3,12 +3,18 @@
 use dyno_core::figures::{MS, PER_SECOND};
 use dyno_core::finding::Verdict;
 use dyno_core::reported::Better;
-use dyno_core::text::{number_of, verb};
+use dyno_core::text::{number_of, shortened, verb};
+use dyno_verdict::Difference;
 use serde::Serialize;
 
 use super::{Table, Value, mark};
 use crate::number::{amount, latency, rate};
-use crate::terminal::Ink;
+use crate::terminal::{Ink, rank};
+
+/// The most differences shown at a change.
+const DIFFERENCES_SHOWN: usize = 3;
+/// Longer values are truncated.
+const VALUE_MAX: usize = 40;
 
 /// The runs of one plan in order, and their figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,6 +80,19 @@ pub struct HistoryChange {
     pub high: f64,
     /// Whether the figure moved gradually, and not in one step.
     pub gradual: bool,
+    /// How that run differs from those before it, e.g. `setting log_bin OFF → ON`, the most
+    /// important first.
+    pub differences: Vec<String>,
+}
+
+/// Recorded differences as text, the most important first.
+pub fn history_differences(mut found: Vec<Difference>) -> Vec<String> {
+    found.sort_by_key(|one| rank(&one.what));
+    let text = |one: Difference| {
+        let [before, after] = [one.base, one.new].map(|value| shortened(&value, VALUE_MAX));
+        format!("{} {before} → {after}", one.what)
+    };
+    found.into_iter().map(text).collect()
 }
 
 impl History {
@@ -139,7 +158,9 @@ impl History {
                 change.map(|change| Value::Text(change.interval()))
             })
             .text("from", 0, |(_, change)| {
-                change.map(|change| Value::Text(self.beginning(change)))
+                let from =
+                    |change: &HistoryChange| self.beginning(change) + &change.first_differences();
+                change.map(|change| Value::Text(from(change)))
             })
             .source("the runs' summaries")
     }
@@ -185,6 +206,20 @@ impl FigureHistory {
 }
 
 impl HistoryChange {
+    /// `; first differences: setting log_bin OFF → ON`; empty without any.
+    pub(crate) fn first_differences(&self) -> String {
+        let shown = self.differences.iter().take(DIFFERENCES_SHOWN);
+        let shown: Vec<&str> = shown.map(String::as_str).collect();
+        let more = match self.differences.len().saturating_sub(DIFFERENCES_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match shown.as_slice() {
+            [] => String::new(),
+            shown => format!("; first differences: {}{more}", shown.join(", ")),
+        }
+    }
+
     /// The 95 % confidence interval: `−7.4 % to −5.0 %`.
     pub(crate) fn interval(&self) -> String {
         format!("{} to {}", percent(self.low), percent(self.high))

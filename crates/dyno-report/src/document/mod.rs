@@ -38,7 +38,7 @@ pub(crate) use facts::{facts, tables};
 pub(crate) use findings::{against, counts_as, explained, mark, marked, outcome, verdict_words};
 pub(crate) use generator::{client, open_loop};
 pub(crate) use history::percent;
-pub use history::{FigureHistory, History, HistoryChange, HistoryRun};
+pub use history::{FigureHistory, History, HistoryChange, HistoryRun, history_differences};
 pub(crate) use latency::latencies;
 pub(crate) use load::{has_workers, load, phase, sessions};
 pub(crate) use machine::{machine, machine_figures};

@@ -19,11 +19,22 @@ pub struct Pivot {
     pub cells: Vec<Cell>,
     /// On a page: the runs of each cell, by index in [`crate::html::ReportInput::runs`].
     pub runs: Vec<Vec<usize>>,
+    /// Whether ratios are geometric means over pairs of trials, block by block, and not those of
+    /// the cells' figures.
+    pub by_block: bool,
     /// A note about cells that mix runs with different settings.
     pub pooled: Option<String>,
 }
 
 impl Pivot {
+    /// What the ratios are of: two estimators give two ratios for the same runs.
+    pub fn ratios_of(&self) -> &'static str {
+        match self.by_block {
+            true => "Ratios of paired trials, block by block, with their 95 % confidence interval.",
+            false => "Ratios of figures over all runs, with their 95 % confidence interval.",
+        }
+    }
+
     /// Why cells that were tested for equivalence are undecided: their ratios have no interval.
     pub fn undecided(&self) -> Option<String> {
         let lacks_interval =

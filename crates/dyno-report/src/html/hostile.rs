@@ -60,6 +60,7 @@ pub(super) fn hostile(text: &str) -> Several {
         base: text.into(),
         cells: vec![cell(0, 1.0), cell(1, f64::NAN)],
         runs: vec![vec![0], vec![1, 2]],
+        by_block: false,
         pooled: Some(text.into()),
     });
     all

@@ -180,12 +180,15 @@ fn bounds(metric: &Metric) -> String {
 }
 
 /// Both sides by their differences: the intended ones, or the servers, or the only one; else by
-/// their runs.
+/// their runs. What a log does not show names no side.
 fn sides(comparison: &Comparison) -> (String, String) {
     const WIDTH: usize = 44;
     let all = &comparison.differences;
-    let meant: Vec<&Difference> = all.iter().filter(|one| one.intended).collect();
+    let is_meant = |one: &&Difference| one.intended && !one.unrecorded;
+    let meant: Vec<&Difference> = all.iter().filter(is_meant).collect();
+    let are_told_apart = |one: &&Difference| product(&one.base) != product(&one.new);
     let servers = all.iter().find(|one| one.what == "server");
+    let servers = servers.filter(are_told_apart);
     let joined = |of: &dyn Fn(&Difference) -> String, some: &[&Difference]| {
         let parts: Vec<String> = some.iter().map(|one| of(one)).collect();
         cut(&parts.join(", "), WIDTH)
@@ -196,7 +199,7 @@ fn sides(comparison: &Comparison) -> (String, String) {
     );
     match (meant.as_slice(), servers, all.as_slice()) {
         ([], Some(servers), _) => (product(&servers.base), product(&servers.new)),
-        ([], None, [one]) if !one.what.starts_with(DURING_RUN) => {
+        ([], None, [one]) if !one.what.starts_with(DURING_RUN) && !one.unrecorded => {
             (joined(&base, &[one]), joined(&new, &[one]))
         }
         ([], None, _) => (names(&comparison.base), names(&comparison.new)),

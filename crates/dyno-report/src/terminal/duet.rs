@@ -37,6 +37,7 @@ pub fn duet_row(summary: &DuetSummary, look: &Look) -> String {
 mod tests {
     use super::*;
     use dyno_core::duet::{DuetAnswer, DuetDifference};
+    use dyno_core::finding::DurabilityClass;
     use dyno_samples::duet::duet as summary;
 
     #[test]
@@ -110,6 +111,24 @@ mod tests {
         assert!(text.contains("and 2 more (-v)"), "{text}");
         let row = duet_row(&found, &look);
         assert!(row.contains("duet          B is 2.1 % slower"), "{row}");
+    }
+
+    #[test]
+    fn sides_with_other_durability_are_marked() {
+        let look = Look {
+            columns: 80,
+            ..Look::default()
+        };
+        let mut found = summary(1.841, 1.82, 1.86, DuetAnswer::Different);
+        assert!(!duet(&found, &look).contains("durability"));
+        found.sides[0].durability = Some(DurabilityClass::Durable);
+        assert!(!duet(&found, &look).contains("durability"));
+        found.sides[1].durability = Some(DurabilityClass::Process);
+        let text = duet(&found, &look);
+        assert!(
+            text.contains("durability    each commit durable → lost on process crash"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -89,13 +89,14 @@ fn described(of: &History, figure: &FigureHistory, change: &HistoryChange) -> St
         false => "worse",
     };
     format!(
-        "{} {} ({}) from {}, {word}: {} before, {} after",
+        "{} {} ({}) from {}, {word}: {} before, {} after{}",
         figure.name,
         percent(change.ratio),
         change.interval(),
         of.beginning(change),
         figure.shown(change.before),
         figure.shown(change.after),
+        change.first_differences(),
     )
 }
 
@@ -105,8 +106,10 @@ pub(super) mod tests {
     use dyno_core::finding::Verdict;
     use dyno_core::reported::Better;
 
+    use dyno_verdict::Difference;
+
     use super::*;
-    use crate::document::HistoryRun;
+    use crate::document::{HistoryRun, history_differences};
 
     pub(in crate::terminal) fn sample() -> History {
         let runs = (1..=20).map(|id| HistoryRun {
@@ -128,6 +131,7 @@ pub(super) mod tests {
             low: 0.926,
             high: 0.95,
             gradual: false,
+            differences: Vec::new(),
         };
         let rate = |at| if at < 12 { 1_320.0 } else { 1_238.0 };
         History {
@@ -174,6 +178,42 @@ pub(super) mod tests {
                 "  no lasting change",
             ]
         );
+    }
+
+    #[test]
+    fn a_change_has_its_first_differences() {
+        let difference = |what: &str, base: &str, new: &str| Difference {
+            what: what.to_owned(),
+            base: base.to_owned(),
+            new: new.to_owned(),
+            intended: false,
+            unrecorded: false,
+        };
+        let found = vec![
+            difference("host.kernel", "6.1", "6.12"),
+            difference("setting sort_buffer_size", "1", "2"),
+            difference("setting log_bin", "OFF", "ON"),
+            difference("server", "MariaDB 10.11.19", "MariaDB 11.4.2"),
+        ];
+        let texts = |found: Vec<Difference>| {
+            let mut of = sample();
+            of.figures[0].changes[0].differences = history_differences(found);
+            let terminal = history(&of, &Look::default());
+            let terminal: Vec<&str> = terminal.split_whitespace().collect();
+            [terminal.join(" "), crate::markdown::history(&of)]
+        };
+        let all = "first differences: server MariaDB 10.11.19 → MariaDB 11.4.2, setting log_bin \
+                   OFF → ON, host.kernel 6.1 → 6.12 and 1 more";
+        for text in texts(found.clone()) {
+            assert!(text.contains(all), "{text}");
+        }
+        for text in texts(found[2..3].to_vec()) {
+            let one = "; first differences: setting log_bin OFF → ON";
+            assert!(text.contains(one) && !text.contains("more"), "{text}");
+        }
+        for text in texts(Vec::new()) {
+            assert!(!text.contains("differences"), "{text}");
+        }
     }
 
     #[test]

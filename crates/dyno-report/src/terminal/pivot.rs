@@ -204,7 +204,7 @@ pub(super) fn legend(table: &Pivot) -> String {
     };
     let ratios = match table.base.is_empty() {
         true => "Different workloads are not compared: there are no ratios.",
-        false => "Ratios have their 95 % confidence interval.",
+        false => table.ratios_of(),
     };
     let mut tests = table.cells.iter().filter_map(|cell| cell.equivalence);
     let rule = tests.next().map_or_else(String::new, |test| {
@@ -268,6 +268,7 @@ mod tests {
                 cell(1, 0, 28_051.0, None),
             ],
             runs: Vec::new(),
+            by_block: false,
             pooled: None,
         }
     }
@@ -300,6 +301,21 @@ mod tests {
                 text.contains("include the work of other clients."),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn ratios_of_experiments_and_of_tables_name_their_estimators() {
+        let mut of = table();
+        for (by_block, words) in [
+            (false, "Ratios of figures over all runs, with"),
+            (true, "Ratios of paired trials, block by block, with"),
+        ] {
+            of.by_block = by_block;
+            let terminal = pivot(&of, &Look::default()).replace('\n', " ");
+            for text in [terminal, crate::markdown::pivot(&of)] {
+                assert!(text.contains(words), "{text}");
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use dyno_core::factors::Factors;
 use dyno_core::finding::Verdict;
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{RunState, Source};
+use dyno_core::text::server_name;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde::de::DeserializeOwned;
@@ -154,8 +155,8 @@ impl RunLine {
         own.or_else(|| match factor {
             "workload" => self.workload.clone(),
             "server" => {
-                let server = format!("{} {}", self.product, self.server_version);
-                Some(server.trim().to_owned()).filter(|server| !server.is_empty())
+                let server = server_name(&self.product, &self.server_version);
+                Some(server).filter(|server| !server.is_empty())
             }
             "sessions" => match &self.schedule {
                 Some(schedule) if schedule.of == Scheduled::Sessions => Some(schedule.short()),

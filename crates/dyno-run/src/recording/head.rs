@@ -52,12 +52,13 @@ pub(super) fn head(job: &Job, request: &RunRequest) -> RunHead {
 }
 
 /// The part of a run in a duet.
-pub(super) fn duet(part: &DuetPart) -> [Fact; 5] {
+pub(super) fn duet(part: &DuetPart) -> [Fact; 6] {
     let slices = part.duet.slices();
     let mode = match slices.together {
         true => DuetMode::Simultaneous,
         false => DuetMode::Alternating,
     };
+    let one_server = if part.has_one_server { "yes" } else { "no" };
     let ms = |ns: u64| (ns as f64 / 1e6).to_string();
     [
         (names::DUET_NAME, part.name.clone()),
@@ -65,6 +66,7 @@ pub(super) fn duet(part: &DuetPart) -> [Fact; 5] {
         (names::DUET_MODE, mode.name().to_owned()),
         (names::DUET_SLICE_MS, ms(slices.length_ns)),
         (names::DUET_CUT_MS, ms(slices.cut_ns)),
+        (names::DUET_ONE_SERVER, one_server.to_owned()),
     ]
     .map(|(name, value)| Fact::new(name, value, "dyno duet"))
 }

@@ -81,6 +81,8 @@ pub(super) fn differences(
                 what: what.clone(),
                 base: joined(values.0),
                 new: joined(values.1),
+                unrecorded: is_unrecorded(base_views, values.0)
+                    || is_unrecorded(new_views, values.1),
             });
         }
     }
@@ -158,7 +160,7 @@ fn workers_follow(base: &[View], new: &[View]) -> bool {
 }
 
 /// The factors that the user varied between the sides, always intended.
-fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
+fn factors(base_views: &[View], new_views: &[View]) -> Vec<Difference> {
     let levels = |views: &[View]| {
         let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (name, level) in views.iter().flat_map(|view| &view.run.head.factors) {
@@ -166,23 +168,28 @@ fn factors(base: &[View], new: &[View]) -> Vec<Difference> {
         }
         all
     };
-    let (base, new) = (levels(base), levels(new));
+    let (base, new) = (levels(base_views), levels(new_views));
     let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
     let absent = BTreeSet::new();
     let values = names.into_iter().map(|name| {
-        let of =
-            |side: &BTreeMap<String, BTreeSet<String>>| joined(side.get(name).unwrap_or(&absent));
-        (name, of(&base), of(&new))
+        let base = base.get(name).unwrap_or(&absent);
+        (name, base, new.get(name).unwrap_or(&absent))
     });
     let differ = values.filter(|(_, base, new)| base != new);
     differ
         .map(|(name, base, new)| Difference {
             what: format!("{FACTOR}{name}"),
-            base,
-            new,
+            base: joined(base),
+            new: joined(new),
             intended: true,
+            unrecorded: is_unrecorded(base_views, base) || is_unrecorded(new_views, new),
         })
         .collect()
+}
+
+/// Whether the values of a side are missing because a log does not show them.
+fn is_unrecorded(views: &[View], values: &BTreeSet<String>) -> bool {
+    values.is_empty() && views.iter().any(View::imported)
 }
 
 /// The names of the factors in which these sides differ, and of the settings that these change:

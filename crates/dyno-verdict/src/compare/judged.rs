@@ -331,7 +331,13 @@ fn unfit(run: &RunLabel) -> Option<String> {
         (_, Some(Verdict::Refused)) => "was refused".to_owned(),
         (RunState::Failed, _) => "failed".to_owned(),
         (RunState::Running, _) => "never finished".to_owned(),
-        _ if !run.doubts.is_empty() => format!("is doubtful ({})", run.doubts.join(", ")),
+        _ if !run.doubts.is_empty() => {
+            let more = match run.more_doubts {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("is doubtful ({}{more})", run.doubts.join(", "))
+        }
         _ => return None,
     };
     Some(format!("run {} {why}", run.id))

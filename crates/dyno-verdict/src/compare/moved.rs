@@ -88,6 +88,7 @@ fn lines(base: Changes<'_>, new: Changes<'_>) -> Vec<Difference> {
         base: value(base, what),
         new: value(new, what),
         intended: false,
+        unrecorded: false,
     };
     let all = whats.into_iter().map(line);
     all.filter(|line| line.base != line.new).collect()

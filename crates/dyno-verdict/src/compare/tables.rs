@@ -185,5 +185,6 @@ fn line(((what, base, new), names): (Change, Vec<String>)) -> Difference {
         base: own(&base),
         new: own(&new),
         intended: false,
+        unrecorded: false,
     }
 }

@@ -4,6 +4,7 @@
 use dyno_core::catalogue::names;
 
 use crate::check::{Check, CheckResult, doubt_if, thresholds};
+use crate::duet;
 use crate::missing::Missing;
 use crate::text;
 use crate::view::View;
@@ -36,6 +37,9 @@ fn query_cache(view: &View) -> CheckResult {
             }
         };
     };
+    if hits > 0.0 && duet::shares_server(view.run) {
+        return CheckResult::not_checked(text::sentence(duet::COUNTED_TOGETHER));
+    }
     let totals = view.totals();
     let statements = view.rates_while(names::DB_STATUS_QUESTIONS);
     let reads = statements.map_or(0.0, |(_, per_s)| {

@@ -10,6 +10,7 @@ use dyno_core::summary::RunSummary;
 
 use super::company;
 use crate::check::{Check, CheckResult, thresholds};
+use crate::duet;
 use crate::server::another_server;
 use crate::text;
 use crate::view::View;
@@ -127,6 +128,9 @@ fn not_comparable(view: &View) -> Option<String> {
         return Some(format!(
             "The statements went to {endpoints} endpoints, but the counters are from only one.",
         ));
+    }
+    if duet::shares_server(view.run) {
+        return Some(text::sentence(duet::COUNTED_TOGETHER));
     }
     if view.is_shared() {
         let why = "The counters include all load generators of this run.";

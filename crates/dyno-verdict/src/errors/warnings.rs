@@ -7,6 +7,7 @@ use dyno_core::finding::Outcome;
 use super::counters::did_work_elsewhere;
 use crate::check::{Check, CheckResult, advice, thresholds};
 use crate::data::are_of_other_engines;
+use crate::duet;
 use crate::text;
 use crate::view::View;
 
@@ -45,6 +46,9 @@ const DEADLOCK: &str = "1213";
 const MORE: f64 = 1.1;
 
 fn server_warnings(view: &View) -> CheckResult {
+    if duet::shares_server(view.run) {
+        return CheckResult::not_checked(text::sentence(duet::COUNTED_TOGETHER));
+    }
     let result = of_one_server(view);
     match result.outcome == Outcome::Pass && is_of_a_part(view) {
         true => CheckResult::not_checked(format!(

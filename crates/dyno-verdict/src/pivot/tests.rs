@@ -41,7 +41,12 @@ fn an_unknown_server_is_no_level() {
     let mut run = run(1, 1_000.0);
     let target = &mut run.summary.as_mut().unwrap().target;
     target.product = "MariaDB".to_owned();
-    target.version.clear();
+    for version in ["10.11.19", "10.11.19-MariaDB-0+deb12u1-log"] {
+        let target = &mut run.summary.as_mut().unwrap().target;
+        version.clone_into(&mut target.version);
+        assert_eq!(level(&run, "server").unwrap(), "MariaDB 10.11.19");
+    }
+    run.summary.as_mut().unwrap().target.version.clear();
     assert_eq!(level(&run, "server").as_deref(), Some("MariaDB"));
     run.summary.as_mut().unwrap().target.product.clear();
     assert_eq!(level(&run, "server"), None);

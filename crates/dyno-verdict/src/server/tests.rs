@@ -256,6 +256,13 @@ fn connections_are_as_declared() {
         series(run, "db.status.com_stmt_execute", &[0.5; 30]);
     });
     assert_lacks(&few.evidence, "executions");
+    // Others executed prepared statements, too.
+    let more = expect("connection", Pass, |run| {
+        let own = run.series("db.status.com_stmt_execute").unwrap();
+        let twice: Vec<f64> = own.points.iter().map(|(_, own)| 1.7 * own).collect();
+        series(run, "db.status.com_stmt_execute", &twice);
+    });
+    assert_has(&more.evidence, "; 100 % of the server's statements");
     // A proxy sent most of the run's statements to other servers.
     let part = expect("connection", Pass, |run| {
         series(run, "db.status.questions", &[2_000.0; 30]);

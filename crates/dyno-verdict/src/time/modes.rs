@@ -317,6 +317,9 @@ fn explained(view: &View, split: &Split) -> Option<String> {
     if alike(writes) {
         return Some("as many events write".to_owned());
     }
+    if view.is_shared() {
+        return None;
+    }
     let misses = [
         names::DB_STATUS_INNODB_BUFFER_POOL_READS,
         names::DB_DATABASE_BLKS_READ,

@@ -97,6 +97,7 @@ fn changes(values: &[Option<f64>], runs: &[Run<'_>]) -> Vec<HistoryChange> {
             low: change.bounds.low,
             high: change.bounds.high,
             gradual: change.gradual,
+            differences: Vec::new(),
         })
     });
     change.collect()

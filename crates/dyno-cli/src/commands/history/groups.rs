@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use dyno_core::clock::civil;
 use dyno_core::factors;
+use dyno_core::text::short_version;
 use dyno_report::HistoryRun;
 use dyno_results::{PlanAndCosts, RunLine};
-
-use crate::commands::runs::short;
 
 /// The order by the start of the measurement.
 pub(super) const DATE: &str = "date";
@@ -98,7 +97,10 @@ fn sort(runs: &mut [Run<'_>], by: &str) {
 
 /// The level that places a run in any order but the date.
 fn level(line: &RunLine, by: &str) -> Option<String> {
-    let version = || Some(line.server_version.clone()).filter(|version| !version.is_empty());
+    let version = || {
+        let version = short_version(&line.server_version).to_owned();
+        Some(version).filter(|version| !version.is_empty())
+    };
     match by {
         VERSION => line.level(VERSION).or_else(version),
         _ => line.level(by),
@@ -148,7 +150,7 @@ pub(super) fn described(runs: &[Run<'_>], by: &str) -> Vec<HistoryRun> {
 fn about(line: &RunLine, by: &str) -> String {
     let date = line.started_unix_s.map(|at| civil(at, "%Y-%m-%d"));
     let own = line.level(VERSION);
-    let version = own.unwrap_or_else(|| short(&line.server_version).to_owned());
+    let version = own.unwrap_or_else(|| short_version(&line.server_version).to_owned());
     let commit = line.level(COMMIT).map(|commit| format!("commit {commit}"));
     let other = match by {
         DATE | VERSION | COMMIT => None,
@@ -291,6 +293,16 @@ pub(super) mod tests {
         undated[3].started_unix_s = None;
         undated.iter_mut().for_each(|line| line.factors.clear());
         assert_eq!(ids(&undated, DATE), [[1, 2, 3, 4]]);
+    }
+
+    #[test]
+    fn the_suffix_of_a_version_is_no_level() {
+        let plain = line(1, 1, "10.11.19", &[]);
+        let logged = line(2, 2, "10.11.19-MariaDB-0+deb12u1-log", &[]);
+        for by in ["server", VERSION] {
+            assert_eq!(level(&plain, by), level(&logged, by), "{by}");
+        }
+        assert_eq!(logged.level("server").unwrap(), "MariaDB 10.11.19");
     }
 
     #[test]

@@ -134,6 +134,7 @@ mod tests {
             low,
             high,
             gradual: false,
+            differences: Vec::new(),
         };
         FigureHistory {
             name: name.to_owned(),

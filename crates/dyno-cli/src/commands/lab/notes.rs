@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use dyno_conduct::lab::figures::{self, Done};
 use dyno_core::duet::DuetMode;
-use dyno_core::finding::{Cause, Outcome};
+use dyno_core::finding::{Cause, DurabilityClass, Outcome};
 use dyno_core::units::human_number;
 use dyno_lab::file::Experiment;
 use dyno_lab::{Cell, Role};
 use dyno_report::{latency, others};
 use dyno_results::{Step, StoredExperiment, TrialState};
 
+use super::tables::by_cell;
 use crate::console;
 use crate::settings::usage;
 
@@ -147,6 +148,34 @@ pub(super) fn shared(done: &[Done]) -> Option<String> {
     ))
 }
 
+/// The durability classes of each factor's levels, if these differ: their figures then do not
+/// compare equal work.
+pub(super) fn durability(experiment: &Experiment, done: &[Done]) -> Vec<String> {
+    let done: Vec<&Done> = done.iter().collect();
+    let crossed = experiment.crossed();
+    let names = crossed.iter().map(|factor| factor.name.get_ref());
+    let lines = names.filter_map(|name| {
+        let mut levels: Vec<(String, String)> = Vec::new();
+        for (level, trials) in by_cell(experiment, &done, &[name]) {
+            let runs = trials.iter().flat_map(|trial| &trial.runs);
+            let classes = runs.filter_map(|run| DurabilityClass::of(&run.findings));
+            let classes: BTreeSet<DurabilityClass> = classes.collect();
+            let classes: Vec<&str> = classes.iter().map(|class| class.name()).collect();
+            if !classes.is_empty() {
+                levels.push((level.concat(), classes.join(" | ")));
+            }
+        }
+        let (_, first) = levels.first()?;
+        if levels.iter().all(|(_, class)| class == first) {
+            return None;
+        }
+        let (levels, classes): (Vec<String>, Vec<String>) = levels.into_iter().unzip();
+        let (levels, classes) = (levels.join(" → "), classes.join(" → "));
+        Some(format!("durability: {classes} ({name} {levels})"))
+    });
+    lines.collect()
+}
+
 /// What the runs of duets do not show.
 pub(super) fn in_turns(done: &[Done]) -> Option<String> {
     let takes_turns = |one: &Done| {
@@ -210,9 +239,60 @@ pub(super) fn broken(experiment: &Experiment, done: &[Done]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::finding::Durability;
     use dyno_lab::{Figure, Figures, Measured};
+    use dyno_samples::values;
 
     use super::*;
+
+    #[test]
+    fn factors_whose_levels_differ_in_durability_are_named() {
+        use DurabilityClass::{Durable, LastSecond, Process};
+        let text = "experiment = 1\nquestion = '?'\n[load]\nworkload = 'tpcc'\n\
+            [[factor]]\nname = 'flush'\napplies = 'start'\nsetting = 'f'\nlevels = [1, 2, 0]\n\
+            [[factor]]\nname = 'sessions'\napplies = 'client'\nlevels = [1, 8]\n";
+        let experiment = Experiment::parse("x.toml", text, None).unwrap();
+        let done = |flush: &str, sessions: &str, class: Option<DurabilityClass>| {
+            let mut run = dyno_samples::good();
+            let mut finding = values::finding("durability", 38, Outcome::Pass, "");
+            finding.durability = class.map(|class| Durability {
+                class,
+                because: Vec::new(),
+            });
+            run.findings = vec![finding];
+            let levels = [("flush", flush), ("sessions", sessions)];
+            let levels = levels.map(|(name, level)| (name.to_owned(), level.to_owned()));
+            Done {
+                position: 0,
+                measured: Measured {
+                    levels: BTreeMap::from(levels),
+                    ..Measured::default()
+                },
+                runs: vec![run],
+                captured: None,
+                duet: None,
+            }
+        };
+        let both = |flush: &str, class: Option<DurabilityClass>| {
+            ["1", "8"].map(|sessions| done(flush, sessions, class))
+        };
+        let mut all: Vec<Done> = both("0", Some(Process)).into();
+        all.extend(both("1", Some(Durable)));
+        assert_eq!(
+            durability(&experiment, &all),
+            ["durability: each commit durable → lost on process crash (flush 1 → 0)"]
+        );
+        all.extend(both("2", Some(LastSecond)));
+        let classes = "each commit durable → last second lost on OS crash → lost on process crash";
+        assert_eq!(
+            durability(&experiment, &all),
+            [format!("durability: {classes} (flush 1 → 2 → 0)")]
+        );
+        // Levels with the same or an unknown class do not differ.
+        let mut same: Vec<Done> = both("1", Some(Durable)).into();
+        same.extend(both("0", None));
+        assert!(durability(&experiment, &same).is_empty());
+    }
 
     #[test]
     fn trials_with_the_work_of_other_clients_are_named() {

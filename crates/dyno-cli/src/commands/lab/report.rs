@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::answer::{answer, effect};
 use super::notes::{
-    as_it_is_now, as_it_ran, best_again, broken, control, in_turns, shared, unseen, why,
+    as_it_is_now, as_it_ran, best_again, broken, control, durability, in_turns, shared, unseen, why,
 };
 use super::tables::{self, LabTable};
 use super::{file_name, plans, plots, status};
@@ -132,6 +132,7 @@ impl<'a> LabResult<'a> {
         tables.extend(wrong.into_iter().map(LabTable::Missing));
         let together = dyno_lab::interactions(experiment, &measured, subject);
         let mut answer = answer(&effects, &together, subject, margin);
+        answer.extend(durability(experiment, &done));
         answer.extend(broken(experiment, &done));
         if let Some((sheet, summary)) = plans::plans(&done) {
             tables.push(LabTable::Plans(sheet));

@@ -273,6 +273,7 @@ fn try_cells(
         columns: layout.columns,
         cells,
         runs: Vec::new(),
+        by_block: true,
         pooled,
     })
 }

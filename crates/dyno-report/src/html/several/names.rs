@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::factors::order;
-use dyno_core::record::RunRecord;
+use dyno_core::record::{RunRecord, Source};
 use dyno_core::text::shortened;
 
 use crate::terminal::{label, plain_name, product, rank};
@@ -99,7 +99,12 @@ fn differences(sides: &[Vec<&RunRecord>]) -> Vec<Vec<String>> {
             Some(values.join(" | "))
         };
         let values: Vec<Option<String>> = described.iter().map(value).collect();
-        let known = values.iter().all(Option::is_some) || what.starts_with("option ");
+        // A log may not show an option.
+        let is_known = |(runs, value): (&Vec<&RunRecord>, &Option<String>)| {
+            let is_log = |run: &&RunRecord| run.head.source != Source::Dyno;
+            value.is_some() || what.starts_with("option ") && !runs.iter().any(is_log)
+        };
+        let known = sides.iter().zip(&values).all(is_known);
         let known = known || *what == "rate";
         let differ = values.iter().any(|value| *value != values[0]);
         (known && differ).then(|| {
@@ -157,6 +162,7 @@ fn distinct(parts: &[Vec<String>]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::plan::OptionValue;
     use dyno_samples::full as samples;
 
     use super::super::super::tests::SHORT;
@@ -217,6 +223,17 @@ mod tests {
             names[0].starts_with("MySQL ") && names[2].starts_with("PostgreSQL "),
             "{names:?}"
         );
+    }
+
+    #[test]
+    fn an_option_that_a_log_does_not_show_names_no_side() {
+        let mut runs = [run(4, &[], 8), run(7, &[], 8)];
+        let protocol = OptionValue::Text("simple".to_owned());
+        let options = &mut runs[0].head.workload.options;
+        options.push(("protocol".to_owned(), protocol));
+        assert_eq!(named(&runs), ["protocol simple", "no protocol"]);
+        runs[1].head.source = Source::Pgbench;
+        assert_eq!(named(&runs), ["run 4", "run 7"]);
     }
 
     #[test]

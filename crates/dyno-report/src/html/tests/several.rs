@@ -2,7 +2,7 @@
 
 use dyno_core::catalogue::names;
 use dyno_core::duet::{DuetAnswer, DuetSummary};
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{DurabilityClass, Verdict};
 use dyno_core::record::RunRecord;
 use dyno_samples::full::{self as samples, Shape};
 use dyno_verdict::{CompareOptions, Comparison, Group, Layout, compare, level, pivot};
@@ -112,6 +112,7 @@ pub(in crate::html) fn by_factors() -> Several {
         columns: layout.columns,
         cells,
         runs: places,
+        by_block: false,
         pooled: None,
     });
     all
@@ -119,7 +120,9 @@ pub(in crate::html) fn by_factors() -> Several {
 
 /// Both sides of a duet, and its answer.
 fn sides_of_a_duet() -> (Several, DuetSummary) {
-    let found = dyno_samples::duet::duet(0.979, 0.972, 0.986, DuetAnswer::Different);
+    let mut found = dyno_samples::duet::duet(0.979, 0.972, 0.986, DuetAnswer::Different);
+    found.sides[0].durability = Some(DurabilityClass::Durable);
+    found.sides[1].durability = Some(DurabilityClass::Process);
     let answer = serde_json::to_string(&found).unwrap();
     let mut runs = vec![run_of(1, 1.0, &[]), run_of(2, 0.7, &[])];
     for run in &mut runs {
@@ -139,6 +142,7 @@ fn the_page_of_a_duet_has_its_answer() {
     for part in [
         "0.972 – 0.986",
         "50.0 ms each",
+        "each commit durable → lost on process crash",
         "waited while the other worked",
     ] {
         assert!(text.contains(part), "{part}");

@@ -127,6 +127,44 @@ fn sides_are_named_by_their_differences() {
 }
 
 #[test]
+fn values_that_a_log_does_not_show_name_no_side() {
+    let mut comparison = compared(&[], 0);
+    let protocol = |intended: bool| Difference {
+        what: "option protocol".to_owned(),
+        base: "simple".to_owned(),
+        new: "(not there)".to_owned(),
+        intended,
+        unrecorded: true,
+    };
+    for intended in [false, true] {
+        comparison.differences = vec![protocol(intended)];
+        let unnamed = sides(&comparison);
+        assert_eq!(unnamed, ("run 3".to_owned(), "run 4".to_owned()));
+    }
+    comparison.differences[0].unrecorded = false;
+    assert_eq!(sides(&comparison).1, "no protocol");
+}
+
+#[test]
+fn servers_with_the_same_short_name_name_no_side() {
+    let mut comparison = compared(&[], 0);
+    let mut server = Difference {
+        what: "server".to_owned(),
+        base: "MariaDB 10.11.19".to_owned(),
+        new: "MariaDB 11.4.2-MariaDB-log".to_owned(),
+        intended: false,
+        unrecorded: false,
+    };
+    comparison.differences.push(server.clone());
+    assert_eq!(sides(&comparison).1, "MariaDB 11.4.2");
+    server.new = "MariaDB 10.11.19-MariaDB-log".to_owned();
+    comparison.differences.pop();
+    comparison.differences.push(server);
+    let unnamed = sides(&comparison);
+    assert_eq!(unnamed, ("run 3".to_owned(), "run 4".to_owned()));
+}
+
+#[test]
 fn sides_without_a_difference_are_reported() {
     let mut comparison = compared(&["sync_binlog"], 0);
     let rate = comparison.metrics.iter_mut();
@@ -165,6 +203,7 @@ fn changes_during_a_run_come_before_other_settings_and_name_no_side() {
         base: "unchanged".to_owned(),
         new: "151, then 500".to_owned(),
         intended: false,
+        unrecorded: false,
     };
     comparison.differences.push(change.clone());
     let text = shown(&comparison, false, 120);

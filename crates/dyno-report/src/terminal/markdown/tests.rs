@@ -1,6 +1,6 @@
 use dyno_core::catalogue::names;
 use dyno_core::duet::DuetAnswer;
-use dyno_core::finding::Outcome;
+use dyno_core::finding::{DurabilityClass, Outcome};
 use dyno_core::record::NotObserved;
 use dyno_core::unknown::TOTALS_UNKNOWN;
 use dyno_samples::{full, summaries as samples};
@@ -143,7 +143,9 @@ fn several_runs_have_a_row_each_and_the_comparison() {
 
 #[test]
 fn sides_of_a_duet_have_its_answer() {
-    let found = dyno_samples::duet::duet(0.979, 0.972, 0.986, DuetAnswer::Different);
+    let mut found = dyno_samples::duet::duet(0.979, 0.972, 0.986, DuetAnswer::Different);
+    found.sides[0].durability = Some(DurabilityClass::LastSecond);
+    found.sides[1].durability = Some(DurabilityClass::Durable);
     let mut runs = two_runs();
     for run in &mut runs {
         let answer = serde_json::to_string(&found).unwrap();
@@ -157,6 +159,10 @@ fn sides_of_a_duet_have_its_answer() {
         "{printed}"
     );
     assert!(printed.contains("| events/s | 12,000 | 11,748 | 0.979 | 0.972 – 0.986 |"));
+    assert!(
+        printed.contains("last second lost on OS crash → each commit durable"),
+        "{printed}"
+    );
     assert!(!printed.contains("### Comparison"), "{printed}");
 }
 
@@ -238,6 +244,7 @@ fn a_table_of_factors_has_a_column_for_each_level() {
         base: "engine=a".to_owned(),
         cells: vec![cell(0, 0, None), cell(0, 1, Some(1.1)), cell(1, 0, None)],
         runs: Vec::new(),
+        by_block: false,
         pooled: None,
     };
     let printed = pivot(&of);

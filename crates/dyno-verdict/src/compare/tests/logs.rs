@@ -1,7 +1,7 @@
 //! Comparisons of imported logs.
 
 use dyno_core::finding::Outcome;
-use dyno_core::plan::{RandKind, RandPlan};
+use dyno_core::plan::{OptionValue, RandKind, RandPlan};
 use dyno_core::record::{RunRecord, Source};
 use dyno_samples as samples;
 use dyno_samples::assert_has;
@@ -38,6 +38,53 @@ fn keys_in_logs_are_a_difference() {
     assert!(named.any(|what| what == "key distribution"), "{found:?}");
     let error = compare(&[&one, &other], &[&third], &CompareOptions::default()).unwrap_err();
     assert_has(&error.to_string(), "key distribution (special");
+}
+
+#[test]
+fn values_that_a_log_does_not_show_are_marked() {
+    let (whole, mut cut) = (samples::imported(), samples::imported());
+    let mut more = whole.clone();
+    let option = OptionValue::Text("simple".to_owned());
+    more.head
+        .workload
+        .options
+        .push(("protocol".to_owned(), option));
+    more.head
+        .factors
+        .insert("disk".to_owned(), "nvme".to_owned());
+    cut.head.name = "cut".to_owned();
+    let marked = |base: &RunRecord, new: &RunRecord| {
+        let found = compare(&[base], &[new], &CompareOptions::default()).unwrap();
+        let unrecorded = |what: &str| {
+            let mut all = found.differences.iter();
+            all.find(|one| one.what == what).unwrap().unrecorded
+        };
+        ["option protocol", "factor disk"].map(unrecorded)
+    };
+    assert_eq!(marked(&more, &cut), [true, true]);
+    // A run of Dyno without the option has its default.
+    let (mut base, new) = (samples::good(), samples::good());
+    base.head.workload.options = more.head.workload.options;
+    base.head.factors = more.head.factors;
+    assert_eq!(marked(&base, &new), [false, false]);
+}
+
+#[test]
+fn doubts_that_are_not_named_are_counted() {
+    let mut run = samples::good();
+    let doubt = |check: &str| samples::values::finding(check, 1, Outcome::Doubt, "");
+    let evidence = |run: &RunRecord| {
+        let found = compare(&[run], &[run], &CompareOptions::default()).unwrap();
+        let mut findings = found.findings.into_iter();
+        findings
+            .find(|one| one.check == "runs-listed")
+            .unwrap()
+            .evidence
+    };
+    run.findings = vec![doubt("other-processes")];
+    assert_has(&evidence(&run), "is doubtful (other-processes)");
+    run.findings.push(doubt("length"));
+    assert_has(&evidence(&run), "is doubtful (other-processes and 1 more)");
 }
 
 #[test]

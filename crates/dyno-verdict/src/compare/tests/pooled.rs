@@ -5,7 +5,7 @@ use dyno_core::record::RunRecord;
 use dyno_samples::{assert_has, values};
 
 use super::{CompareOptions, compared, run};
-use crate::compare::{leave_out_moved, poolable, waited};
+use crate::compare::{changed_since, leave_out_moved, poolable, waited};
 
 #[test]
 fn only_repetitions_are_pooled_as_in_comparisons() {
@@ -21,6 +21,25 @@ fn only_repetitions_are_pooled_as_in_comparisons() {
     let side = [one, other];
     let error = compared(&side, &[two], &CompareOptions::default()).unwrap_err();
     assert_eq!(error, refused);
+}
+
+#[test]
+fn a_run_differs_from_those_before_it() {
+    let with = |seed: u64, log_bin: &str, cache: &str| -> RunRecord {
+        let mut run = run(1000.0, seed);
+        dyno_samples::setting(&mut run, "log_bin", log_bin);
+        dyno_samples::setting(&mut run, "table_open_cache", cache);
+        run
+    };
+    let (one, two) = (with(1, "OFF", "100"), with(2, "OFF", "200"));
+    let first = with(3, "ON", "300");
+    let found = changed_since(&[&one, &two], &first);
+    let found: Vec<String> = found
+        .iter()
+        .map(|one| format!("{}: {} → {}", one.what, one.base, one.new))
+        .collect();
+    assert_eq!(found, ["setting log_bin: OFF → ON"]);
+    assert!(changed_since(&[&one], &one).is_empty());
 }
 
 #[test]

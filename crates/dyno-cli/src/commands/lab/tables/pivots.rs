@@ -53,9 +53,11 @@ pub(in crate::commands::lab) fn as_sheet(table: &Pivot) -> Sheet {
     } else {
         format!(", {}", table.unit)
     };
+    let ratios = (!table.base.is_empty()).then(|| table.ratios_of().to_owned());
+    let about: Vec<String> = table.pooled.iter().cloned().chain(ratios).collect();
     let mut sheet_table = Sheet {
         title: format!("{}{unit}; ratios to {}", table.figure, table.base),
-        about: table.pooled.clone().unwrap_or_default(),
+        about: about.join(" "),
         columns,
         rows: rows.collect(),
     };
@@ -100,6 +102,7 @@ mod tests {
             base: "memory=5G".to_owned(),
             cells: Vec::new(),
             runs: Vec::new(),
+            by_block: true,
             pooled: None,
         };
         let names: Vec<String> = as_sheet(&table)
@@ -134,6 +137,7 @@ mod tests {
             base: "memory=5G".to_owned(),
             cells: vec![cell(0, None), cell(1, Some(Cause::OtherClients))],
             runs: Vec::new(),
+            by_block: true,
             pooled: None,
         };
         let sheet_table = as_sheet(&table);
