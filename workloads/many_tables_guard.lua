@@ -103,7 +103,10 @@ function others.mysql(con, made, known)
       list[#list + 1] = ("SELECT CONCAT('foreign key ', constraint_name, ' of ', " ..
          "constraint_schema, '.', table_name) FROM information_schema.referential_constraints " ..
          "WHERE %s"):format(schema("unique_constraint_schema"))
-      return list
+      return list, made.share > 0 and ("SELECT REPLACE(t.name, '/', '.') FROM " ..
+         "information_schema.innodb_tables t JOIN information_schema.innodb_tablespaces s ON " ..
+         "s.space = t.space WHERE s.name REGEXP '^%sspace_[0-9]+$' AND NOT %s"):format(
+         made.prefix, schema("SUBSTRING_INDEX(t.name, '/', 1)"))
    end
    -- MariaDB would open every table of the server to list the foreign keys of all engines.
    return list, ("SELECT CONCAT('foreign key ', SUBSTRING_INDEX(id, '/', -1), ' of ', " ..
@@ -201,7 +204,7 @@ function guard.must_be_own(con, made)
       end
    end
    if perhaps and #names == 0 then
-      -- Not every user may ask this. The server would refuse to drop such a table.
+      -- Not every user may ask this. The server would refuse to drop what such a table uses.
       local asked, found = pcall(names_of, con, perhaps, NAMED + 1)
       names = asked and found or names
    end

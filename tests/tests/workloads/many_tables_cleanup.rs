@@ -1,7 +1,9 @@
 //! Cleaning up drops the workload's own tables and schemas. If it would drop or break anything
 //! else, it names it and drops nothing.
 
-use crate::common::QUIET;
+use dyno_tests::Kind;
+
+use crate::common::{QUIET, on};
 use crate::many_tables::{Tables, all};
 
 /// Something that a user adds, how messages name it, and how to remove it again.
@@ -247,4 +249,24 @@ fn what_a_killed_command_left_is_dropped() {
         tables.place.dyno("cleanup many_tables").success();
         tables.dyno("prepare", "").success();
     }
+}
+
+#[test]
+fn a_tablespace_with_other_tables_is_kept() {
+    let tables = Tables::at(on(Kind::Mysql));
+    tables.dyno("prepare", "--tablespaces 5").success();
+    let create = format!(
+        "CREATE TABLE mine (id INT) TABLESPACE {}space_1",
+        tables.prefix
+    );
+    tables.place.execute(&create);
+    let output = tables.place.dyno("cleanup many_tables");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        output.stderr.contains(".mine is not this workload's"),
+        "{output:?}"
+    );
+    must_exist(&tables);
+    tables.place.execute("DROP TABLE mine");
+    tables.place.dyno("cleanup many_tables").success();
 }
