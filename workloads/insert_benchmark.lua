@@ -454,31 +454,26 @@ local function prepare()
    local con = sysbench.sql.driver():connect()
    for number = 1, bench.tables() do
       bench.create(con, number)
+      -- Not before: if it exists already, so may the record of others.
+      if number == 1 then
+         dyno.dataset.keep(con, bench.RECORD, {{"tables", bench.tables()}})
+      end
    end
    con:disconnect()
 end
 
--- The last table that may exist, for any number of clients.
-local function last_table(con)
-   for number = sysbench.opt.threads, math.huge do
-      if not pcall(con.query, con, ("SELECT 1 FROM pi%d WHERE 1 = 0"):format(number + 1)) then
-         return number
-      end
-   end
-end
-
+-- Exactly the tables that prepare created, for any number of clients.
 function cleanup()
    rest.recover()
    local con = sysbench.sql.driver():connect()
-   for number = 1, last_table(con) do
+   for number = 1, bench.kept_tables(con) do
       con:query(("DROP TABLE IF EXISTS pi%d"):format(number))
    end
+   dyno.dataset.forget(con, bench.RECORD)
    con:disconnect()
 end
 
-function dyno.callbacks.tables_made()
-   return bench.tables_made(last_table)
-end
+dyno.callbacks.tables_made = bench.tables_made
 
 sysbench.cmdline.commands = {
    prepare = {prepare},

@@ -228,15 +228,27 @@ end
 local COLUMNS = "transactionid {id}, dateandtime {date}, cashregisterid {int} NOT NULL, " ..
    "customerid {int} NOT NULL, productid {int} NOT NULL, price {price} NOT NULL, data {text}(4000)"
 
--- The clients' tables with their columns: for a cleanup, up to the last one that may exist.
-function bench.tables_made(last_table)
-   local con, count, made = sysbench.sql.driver():connect(), bench.tables(), {}
+-- The dataset that records how many tables prepare created.
+bench.RECORD = "insert_benchmark"
+
+-- The recorded number of tables; that of the options if none is recorded.
+function bench.kept_tables(con)
+   local kept = dyno.dataset.read(con, bench.RECORD)
+   return kept and tonumber(kept["dataset.tables"]) or bench.tables()
+end
+
+-- The clients' tables with their columns: for a cleanup, those that prepare created.
+function bench.tables_made()
+   local count, made = bench.tables(), {dyno.dataset.made(bench.RECORD)}
    if sysbench.cmdline.command == "cleanup" then
-      count = last_table(con)
+      local con = sysbench.sql.driver():connect()
+      -- It cannot be read if it is not the workload's, which its columns will tell.
+      local read, kept = pcall(bench.kept_tables, con)
+      con:disconnect()
+      count = read and kept or count
    end
-   con:disconnect()
    for number = 1, count do
-      made[number] = {"pi" .. number, dyno.column_names(COLUMNS)}
+      made[#made + 1] = {"pi" .. number, dyno.column_names(COLUMNS)}
    end
    return made
 end

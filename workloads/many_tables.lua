@@ -6,6 +6,7 @@ local state = require("many_tables_state")
 local law = require("many_tables_law")
 local space = require("many_tables_space")
 local steps = require("many_tables_steps")
+local guard = require("many_tables_guard")
 local ladder = require("many_tables_ladder")
 
 local create_schema = dyno.operation("create_schema")
@@ -316,6 +317,7 @@ local function begin_with(connection, made)
       elseif sizes.keep == made.present then
          error(("--keep %d: no more schemas are left to drop"):format(sizes.keep), 0)
       end
+      guard.must_be_own(connection, made)
       sizes.share = made.share
       steps.drop_from(sizes, made.schemas - made.present + 1)
       state.set_present(connection, sizes.keep)

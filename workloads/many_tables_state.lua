@@ -3,6 +3,7 @@
 
 local many = require("many_tables_common")
 local space = require("many_tables_space")
+local guard = require("many_tables_guard")
 
 local state = {}
 
@@ -98,17 +99,10 @@ function state.count_rows(con, made)
    return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
 end
 
--- Drops the tables left by the churn of a killed run, whose last statement may still be running on
--- the server and drop one of them.
+-- Drops the tables left by the churn of a killed run, if any, whose last statement may still be
+-- running on the server and drop one of them.
 function state.drop_leftovers(con, made)
-   local found = con:query(dyno.render(con, templates.leftovers, {prefix = made.prefix,
-      tables = made.tables}))
-   local names = {}
-   for i = 1, found.nrows do
-      names[i] = found:fetch_row()[1]
-   end
-   found:free()
-   for _, name in ipairs(names) do
+   for _, name in ipairs(guard.leftovers(con, made)) do
       con:query("DROP TABLE IF EXISTS " .. name)
    end
 end
@@ -163,17 +157,15 @@ local function is_there(con)
    return found ~= "0"
 end
 
--- Drops exactly the created tables, whatever the options say.
+-- Drops exactly the created tables, whatever the options say, or nothing.
 function state.drop_all(con)
    if not is_there(con) then
       return
    end
    local family, made = dyno.family(con), state.read(con)
-   local other = made and con:query_row(dyno.render(con,
-      templates.others, {prefix = made.prefix}))
-   if other then
-      error(("%s is not this workload's, and dropping its schema would drop it. Nothing was " ..
-         "dropped: move it or drop it yourself"):format(other), 0)
+   if made then
+      guard.must_be_own(con, made)
+      state.drop_leftovers(con, made)
    end
    for schema = 1, made and made.schemas or 0 do
       many.drop_schema(con, family, made, schema)

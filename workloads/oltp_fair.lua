@@ -210,15 +210,26 @@ local function prepare(tid)
    con:disconnect()
 end
 
--- All tables, even if fewer are requested.
-function cleanup()
-   local con = sysbench.sql.driver():connect()
+-- The names of all tables, even if fewer are requested: no more than were completely loaded.
+local function own_tables(con)
+   -- The record cannot be read if it is not the workload's, which its columns will tell.
+   local read, kept = pcall(dyno.dataset.read, con, "oltp_fair")
+   local last = read and kept and tonumber(kept["dataset.tables"]) or math.huge
    local found, names = con:query(dyno.render(con, templates.tables[1])), {}
-   for i = 1, found.nrows do
-      names[i] = found:fetch_row()[1]
+   for _ = 1, found.nrows do
+      local name = found:fetch_row()[1]
+      local number = tonumber(name:match("%d+"))
+      if number <= last and name == ("fair%d"):format(number) then
+         names[#names + 1] = name
+      end
    end
    found:free()
-   for _, name in ipairs(names) do
+   return names
+end
+
+function cleanup()
+   local con = sysbench.sql.driver():connect()
+   for _, name in ipairs(own_tables(con)) do
       con:query("DROP TABLE " .. name)
    end
    dyno.dataset.forget(con, "oltp_fair")
@@ -237,11 +248,9 @@ function dyno.callbacks.tables_made()
       return made
    end
    local con = sysbench.sql.driver():connect()
-   local found = con:query(dyno.render(con, templates.tables[1]))
-   for _ = 1, found.nrows do
-      add(found:fetch_row()[1])
+   for _, name in ipairs(own_tables(con)) do
+      add(name)
    end
-   found:free()
    con:disconnect()
    return made
 end

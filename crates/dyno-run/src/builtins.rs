@@ -54,6 +54,7 @@ workloads! {
     "linkbench_check": "",
     "many_tables_common": "",
     "many_tables_state": "",
+    "many_tables_guard": "",
     "many_tables_law": "",
     "many_tables_space": "",
     "many_tables_steps": "",

@@ -96,6 +96,7 @@ fn foreign_tables_are_neither_dropped_nor_written_into() {
             ("linkbench --maxid 301", "nodetable"),
             ("oltp_fair --tables 2 --table-size 200", "fair2"),
             ("insert_benchmark -c 2", "pi2"),
+            ("insert_benchmark", "insert_benchmark_dataset"),
             ("bulk_insert -c 2", "sbtest2"),
             ("many_tables --schemas 1 --tables 1", "many_tables_settings"),
         ] {

@@ -17,6 +17,7 @@ mod insert_benchmark_rest;
 mod insert_benchmark_shapes;
 mod linkbench;
 mod many_tables;
+mod many_tables_cleanup;
 mod many_tables_ladder;
 mod many_tables_space;
 mod oltp_fair;

@@ -12,7 +12,7 @@ use crate::common::{LOUD, QUIET, TestDatabase, done, everywhere, fails, on, outc
 /// A database with its own prefix for schemas, which are dropped at the end.
 pub(crate) struct Tables {
     pub(crate) place: TestDatabase,
-    prefix: String,
+    pub(crate) prefix: String,
 }
 
 impl Drop for Tables {

@@ -38,6 +38,7 @@ const WORKLOADS: Builtins = workloads![
     "linkbench_operations",
     "many_tables",
     "many_tables_common",
+    "many_tables_guard",
     "many_tables_ladder",
     "many_tables_law",
     "many_tables_space",

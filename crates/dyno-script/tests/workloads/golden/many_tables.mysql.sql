@@ -18,9 +18,5 @@ DROP TABLE many_1.t1;
 INSERT INTO many_1.t1 (k, c, pad) VALUES (2, 'c', 'pad');
 -- insert_with_id
 INSERT INTO many_1.t1 (id, k, c, pad) VALUES (1, 2, 'c', 'pad');
--- leftovers
-SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema REGEXP '^many_[0-9]+$' AND table_name REGEXP '^t[0-9]+$' AND CAST(SUBSTR(table_name, 2) AS UNSIGNED) > 10;
--- others
-SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema REGEXP '^many_[0-9]+$' AND table_name NOT REGEXP '^t[0-9]+$' LIMIT 1;
 -- select
 SELECT id, k, c, pad FROM many_1.t1 WHERE id = 1;
