@@ -8,6 +8,7 @@ use dyno_core::db::Family;
 use dyno_core::interval::Counters;
 use dyno_core::plan::Drive;
 use dyno_core::record::{Event, EventKind, Fact, RunRecord, Series, SeriesKind, Source};
+use dyno_core::settings::UNKNOWN;
 use dyno_core::summary::{AgentSummary, LatencySummary, RunSummary};
 
 use crate::context::Context;
@@ -387,7 +388,7 @@ impl<'a> View<'a> {
     pub(crate) fn setting_of_sessions(&self, name: &str) -> Option<&'a str> {
         let mut own = self.set_by_sessions().filter(|(own, _)| *own == name);
         match (own.next(), own.next()) {
-            (Some((_, value)), None) if value != "default" => Some(value),
+            (Some((_, value)), None) if !["default", UNKNOWN].contains(&value) => Some(value),
             _ => self.run.setting(name),
         }
     }

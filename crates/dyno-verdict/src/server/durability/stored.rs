@@ -267,7 +267,14 @@ pub(super) fn open(view: &View) -> Vec<String> {
 /// than this class.
 pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
     let is_unread = class == Class::Durable && refused(view).is_some();
-    commits::writes(view) && (commits::attaches(view) || is_unread || !foreign(view).is_empty())
+    let is_unknown = is_unread || knows_none(view) || !foreign(view).is_empty();
+    commits::writes(view) && (commits::attaches(view) || is_unknown)
+}
+
+/// Whether it is known that no table is known that the run used: a function may use them. Tables of
+/// SQLite differ in nothing.
+fn knows_none(view: &View) -> bool {
+    names_none(view) && elsewhere(view).is_empty() && !view.embedded()
 }
 
 /// Why the tables could not be read, if all were unreadable.
