@@ -342,12 +342,6 @@ mod tests {
             ("SELECT 'SET synchronous_commit = off'", ""),
             ("SET my_synchronous_commit = off", ""),
             ("SET synchronous_commit", ""),
-            ("SET @old = @@autocommit, @b = 1", ""),
-            (
-                "SELECT set_config('a', 'b', true) FROM t WHERE autocommit = 1",
-                "",
-            ),
-            ("SELECT set_config('app.user', $1, true)", ""),
             ("", ""),
         ] {
             let mut own = Settings::default();
@@ -425,6 +419,19 @@ mod tests {
                 .map(|(name, values)| format!("{name}={}", values.join(",")))
                 .collect();
             assert_eq!(all.join(" "), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn names_to_which_nothing_is_assigned_are_ignored() {
+        for sql in [
+            "SET @old = @@autocommit, @b = 1",
+            "SELECT set_config('a', 'b', true) FROM t WHERE autocommit = 1",
+            "SELECT set_config('app.user', $1, true)",
+        ] {
+            let mut own = Settings::default();
+            own.note(sql.as_bytes());
+            assert_eq!(own.all().count(), 0, "{sql}");
         }
     }
 
