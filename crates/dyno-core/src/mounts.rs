@@ -44,6 +44,11 @@ pub fn containing<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     contain.max_by_key(|mount| mount.point.components().count())
 }
 
+/// Whether a file system of this kind keeps its files only in memory.
+pub fn is_in_memory(kind: &str) -> bool {
+    ["tmpfs", "ramfs"].contains(&kind)
+}
+
 /// Blanks and backslashes are octal escapes.
 fn unescaped(text: &str) -> String {
     let codes = [

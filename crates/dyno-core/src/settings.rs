@@ -62,6 +62,9 @@ pub const OF_SESSIONS: [&str; 30] = [
     "pgaudit.log",
 ];
 
+/// Stands for a value that sessions set and that their statements do not show, such as a bound one.
+pub const UNKNOWN: &str = "unknown";
+
 /// Whether a setting changes by itself.
 pub fn is_servers_own(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -11,6 +11,7 @@ mod purpose;
 mod settings;
 mod shapes;
 mod temporary;
+mod values;
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,9 +1,11 @@
 //! Where a server's files are: the file system, its mount options, and its device.
 
+mod links;
+
 use std::path::{Path, PathBuf};
 
 use dyno_core::catalogue::names;
-use dyno_core::mounts::{self, Mount};
+use dyno_core::mounts::{self, Mount, is_in_memory};
 
 use crate::host::device_of;
 use crate::sink::Sink;
@@ -14,7 +16,7 @@ const PLACES: [&str; 5] = ["lowerdir=", "upperdir=", "workdir=", "addr=", "clien
 /// The depth of the search for devices below a device: partitions in volumes in arrays.
 const LAYERS_MAX: usize = 4;
 
-/// A directory of a server.
+/// A directory or a file of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServerDirectory {
     /// The prefix of its facts: `data`, `data.redo`, `data.tablespace[fast]`.
@@ -26,39 +28,51 @@ pub(crate) struct ServerDirectory {
 /// Reports the first directory, and each of the others that is on another mount. `pid`: the
 /// server's process; `None` if it is this process.
 pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) {
-    let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
-    let is_own = pid.is_none_or(|pid| {
-        let theirs = space(&pid.to_string());
-        // A process that may not be inspected is on this host, and rarely in a container.
-        theirs.is_none() || theirs == space("self")
-    });
     let table = pid.and_then(|pid| small(of_process(pid, "mountinfo")));
     let Some(table) = table.or_else(|| small("/proc/self/mountinfo")) else {
         sink.gap(names::DATA_FILESYSTEM, "cannot read /proc/self/mountinfo");
         return;
     };
     let mounts = mounts::parse(&table);
+    let root = root_of(pid);
+    // The directory of an embedded database may also have files of others.
+    let linked = match pid {
+        Some(_) => links::within(&root, places),
+        None => Vec::new(),
+    };
     let mut first = None;
-    for place in places {
-        let path = match is_own {
-            true => std::fs::canonicalize(&place.path).unwrap_or_else(|_| place.path.clone()),
-            false => place.path.clone(),
-        };
+    let mut found: Vec<(&str, &Mount, PathBuf)> = Vec::new();
+    for place in places.iter().chain(&linked) {
+        let path = links::resolved(&root, &place.path);
         let Some(mount) = mounts::containing(&mounts, &path) else {
             continue;
         };
         if first == Some(mount) {
             continue;
         }
-        let seen = match (is_own, pid) {
-            (false, Some(pid)) => {
-                let inner = path.strip_prefix("/").unwrap_or(&path);
-                Path::new(&format!("/proc/{pid}/root")).join(inner)
-            }
-            _ => path,
-        };
-        say(sink, &place.what, mount, &seen);
         first.get_or_insert(mount);
+        let one = (place.what.as_str(), mount, links::inside(&root, &path));
+        match found.iter_mut().find(|(what, ..)| *what == place.what) {
+            None => found.push(one),
+            // What has a part in memory is not better than that part.
+            Some(old) if is_in_memory(&mount.kind) && !is_in_memory(&old.1.kind) => *old = one,
+            Some(_) => {}
+        }
+    }
+    for (what, mount, path) in found {
+        say(sink, what, mount, &path);
+    }
+}
+
+/// The root of the server's files, as this process sees it.
+fn root_of(pid: Option<i32>) -> PathBuf {
+    let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
+    match pid {
+        // A process that may not be inspected is on this host, and rarely in a container.
+        Some(pid) if space(&pid.to_string()).is_some_and(|it| Some(it) != space("self")) => {
+            PathBuf::from(format!("/proc/{pid}/root"))
+        }
+        _ => PathBuf::from("/"),
     }
 }
 
@@ -103,6 +117,8 @@ fn options(mount: &Mount) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::Observation;
 
@@ -117,29 +133,65 @@ mod tests {
         assert_eq!(options, ["rw,noatime,attr2", "rw,relatime,index=off"]);
     }
 
-    #[test]
-    fn reports_logs_on_another_mount() {
+    fn reported(places: &[(&str, &Path)]) -> HashMap<String, String> {
         let (sender, seen) = std::sync::mpsc::sync_channel(99);
-        let place = |what: &str, path: &str| ServerDirectory {
-            what: what.to_owned(),
-            path: PathBuf::from(path),
+        let place = |(what, path): &(&str, &Path)| ServerDirectory {
+            what: (*what).to_owned(),
+            path: path.to_path_buf(),
         };
-        let places = [
-            place("data", "/dev/shm"),
-            place("data.redo", "/dev/shm"),
-            place("data.binlog", "/proc"),
-        ];
-        report(&Sink::new(sender), &places, None);
+        let places: Vec<ServerDirectory> = places.iter().map(place).collect();
+        let pid = i32::try_from(std::process::id()).ok();
+        report(&Sink::new(sender), &places, pid);
         let facts = seen.try_iter().filter_map(|seen| match seen {
             Observation::Fact(fact) => Some((fact.name, fact.value)),
             _ => None,
         });
-        let facts: std::collections::HashMap<String, String> = facts.collect();
+        facts.collect()
+    }
+
+    #[test]
+    fn reports_logs_on_another_mount() {
+        let (memory, proc) = (Path::new("/dev/shm"), Path::new("/proc"));
+        let places = [
+            ("data", memory),
+            ("data.redo", memory),
+            ("data.binlog", proc),
+        ];
+        let facts = reported(&places);
         assert_eq!(facts["data.filesystem.type"], "tmpfs");
         assert_eq!(facts["data.binlog.filesystem.type"], "proc");
         assert!(
             !facts.contains_key("data.redo.filesystem.type"),
             "{facts:?}"
         );
+        // A part in memory decides.
+        let places = [
+            ("data", proc),
+            ("data.redo", Path::new("/")),
+            ("data.redo", memory),
+        ];
+        assert_eq!(reported(&places)["data.redo.filesystem.type"], "tmpfs");
+    }
+
+    #[test]
+    fn reports_files_behind_links() {
+        let folder = std::env::temp_dir().join(format!("dyno-links-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("base")).unwrap();
+        for link in ["base/5", "ib_logfile0", "aria_log_control", "some_database"] {
+            std::os::unix::fs::symlink("/proc/sys", folder.join(link)).unwrap();
+        }
+        let database = folder.join("base/5");
+        let places = [
+            ("data", folder.as_path()),
+            ("data.database", database.as_path()),
+        ];
+        let facts = reported(&places);
+        std::fs::remove_dir_all(&folder).unwrap();
+        for part in ["database", "redo", "aria_log"] {
+            let name = format!("data.{part}.filesystem.type");
+            assert_eq!(facts[&name], "proc", "{name}");
+        }
+        let types = facts.keys().filter(|name| name.ends_with("system.type"));
+        assert_eq!(types.count(), 4, "{facts:?}");
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::record::{Event, EventKind, RunRecord, Setting, SettingChange};
+use dyno_core::settings::UNKNOWN;
 
 use crate::text;
 use crate::view::View;
@@ -52,7 +53,7 @@ impl<'a> View<'a> {
     pub(crate) fn set_by_all(&self, name: &str) -> Option<&'a str> {
         let mut own = self.set_by_sessions().filter(|(own, _)| *own == name);
         match (own.next(), own.next()) {
-            (Some((_, value)), None) if value != "default" => Some(value),
+            (Some((_, value)), None) if !["default", UNKNOWN].contains(&value) => Some(value),
             _ => None,
         }
     }

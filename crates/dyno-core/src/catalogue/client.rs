@@ -138,7 +138,8 @@ define! {
         PROFILE_LOST = "profile." ".lost": "samples that perf lost";
     }
     each Fact "" from "the statements that set it; a sample" {
-        CLIENT_SETTINGS_EACH = "client.settings[" "]": "values that sessions gave to a setting";
+        CLIENT_SETTINGS_EACH = "client.settings[" "]":
+            "values that sessions gave to a setting; `unknown` if a statement does not show it";
     }
     each Fact "" from "the coordinator" {
         FLEET_AGENT_EACH = "fleet.agent." "": "where an agent ran";

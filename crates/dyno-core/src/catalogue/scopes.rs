@@ -10,9 +10,11 @@ bare! {
         DATA_DATABASE = "data.database";
         DATA_DOUBLEWRITE = "data.doublewrite";
         DATA_FILESYSTEM = "data.filesystem";
+        DATA_GLOBAL = "data.global";
         DATA_ROCKSDB = "data.rocksdb";
         DATA_ROCKSDB_WAL = "data.rocksdb_wal";
         DATA_TABLESPACES = "data.tablespaces";
+        DATA_TRANSACTIONS = "data.transactions";
         DB_BGWRITER = "db.bgwriter";
         DB_BINLOG = "db.binlog";
         DB_CHECKPOINTER = "db.checkpointer";

@@ -2,12 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_core::settings::OF_SESSIONS;
+use dyno_core::settings::{OF_SESSIONS, UNKNOWN};
+
+use super::comments::stripped;
+use super::values;
 
 /// Longer statements are not read, because those that set something are short.
 const BYTES_MAX: usize = 2_048;
 /// Maximum number of values to keep of a setting.
 const VALUES_MAX: usize = 8;
+/// The setting that decides what a commit of PostgreSQL guarantees. A statement that sets something
+/// unknown may set this one.
+const COMMIT: &str = "synchronous_commit";
+const SYNCHRONOUS: &str = "synchronous";
 
 /// The values of each setting. Both are in lower case.
 #[derive(Debug, Default)]
@@ -21,16 +28,19 @@ pub(super) struct Settings {
 #[inline]
 pub(super) fn sets(sql: &[u8]) -> bool {
     let sql = sql.trim_ascii_start();
-    let begins = |word: &[u8]| {
-        let start = sql.get(..word.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    let begins = |word: &[u8]| begins_with(sql, word);
+    let goes_on = |with: &[&[u8]]| {
+        let rest = sql[6..].trim_ascii_start();
+        with.iter().any(|word| begins_with(rest, word))
     };
     match sql.first() {
-        Some(b's' | b'S') if begins(b"SELECT ") => {
-            let call = sql[7..].trim_ascii_start();
-            call.starts_with(b"set_config") || call.starts_with(b"pg_catalog.set_config")
+        Some(b's' | b'S') if begins(b"SELECT") => {
+            goes_on(&[b"set_config", b"pg_catalog.set_config"])
         }
         Some(b's' | b'S') => begins(b"SET"),
+        Some(b'u' | b'U') => {
+            begins(b"UPDATE") && goes_on(&[b"pg_settings", b"pg_catalog.pg_settings"])
+        }
         Some(b'p' | b'P') => begins(b"PRAGMA"),
         Some(b'r' | b'R') => begins(b"RESET"),
         Some(b'd' | b'D') => begins(b"DISCARD"),
@@ -39,41 +49,78 @@ pub(super) fn sets(sql: &[u8]) -> bool {
     }
 }
 
+#[inline]
+fn begins_with(sql: &[u8], word: &[u8]) -> bool {
+    let start = sql.get(..word.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
 impl Settings {
     #[cold]
     pub(super) fn note(&mut self, sql: &[u8]) {
-        let text = String::from_utf8_lossy(&sql[..sql.len().min(BYTES_MAX)]);
+        let bare = stripped(&sql[..sql.len().min(BYTES_MAX)]);
+        let text = String::from_utf8_lossy(&bare);
         let mut before = Before::default();
-        let mut tokens = tokens(&text).peekable();
-        let mut last = "";
+        let mut tokens = Tokens { rest: &text };
+        let (mut earlier, mut previous) = ("", "");
         while let Some(token) = tokens.next() {
-            let previous = std::mem::replace(&mut last, token);
             let begins = matches!(previous, "" | ";");
             let first = |word: &str| begins && token.eq_ignore_ascii_case(word);
+            let mut after = tokens.clone();
+            let next = after.next();
             self.attaches |= first("attach");
             if (first("reset") || first("discard"))
-                && let Some(what) = tokens.peek()
+                && let Some(what) = next
             {
                 self.reset(what);
             }
-            let is_elsewhere = before.is_pragma && is_of_another_file(token, previous);
+            if is_function(token) && next == Some("(") {
+                self.call(after.rest);
+            }
+            // Its condition and its value may be anything.
+            if is_view(token) && is_updated(previous) {
+                self.add(COMMIT, None);
+            }
+            let is_elsewhere = before.is_pragma && is_of_another_file(token, previous, earlier);
             let name = known(token).filter(|name| !is_elsewhere && before.allows(name));
-            let assigns = |next: &&str| {
-                ["=", ":=", "(", ","].contains(next) || next.eq_ignore_ascii_case("to")
-            };
             if let Some(name) = name
-                && tokens.next_if(assigns).is_some()
-                && let Some(value) = tokens.peek()
+                && next.is_some_and(assigns)
             {
-                let values = self.values.entry(name).or_default();
-                let value = unquoted(value);
-                let is_new = !values.iter().any(|old| old.eq_ignore_ascii_case(value));
-                if is_new && values.len() < VALUES_MAX {
-                    values.insert(value.to_ascii_lowercase());
-                }
+                self.add(name, values::value(after.rest));
             }
             before.pass(token);
+            (earlier, previous) = (previous, token);
         }
+    }
+
+    /// Adds the arguments of `set_config`.
+    fn call(&mut self, text: &str) {
+        let all = values::arguments(text);
+        let argument = |at: usize| all.get(at).and_then(|text| values::argument(text));
+        match argument(0) {
+            None => self.add(COMMIT, None),
+            Some(name) => {
+                if let Some(name) = known(name) {
+                    self.add(name, argument(1));
+                }
+            }
+        }
+    }
+
+    /// `value` is `None` if the statement does not show it.
+    fn add(&mut self, name: &'static str, value: Option<&str>) {
+        let value = value.map_or(UNKNOWN.into(), |value| match name == SYNCHRONOUS {
+            true => values::level(value),
+            false => values::plain(value),
+        });
+        let values = self.values.entry(name).or_default();
+        if values.iter().any(|old| old.eq_ignore_ascii_case(&value)) {
+            return;
+        }
+        values.insert(match values.len() < VALUES_MAX {
+            true => value.to_ascii_lowercase(),
+            false => UNKNOWN.to_owned(),
+        });
     }
 
     pub(super) fn merge(&mut self, other: Self) {
@@ -110,7 +157,7 @@ impl Settings {
 /// The part of a statement before a name.
 #[derive(Default)]
 struct Before {
-    /// SET, PRAGMA or a call of set_config.
+    /// SET or PRAGMA.
     sets: bool,
     is_pragma: bool,
     /// Whether it changes rows or all sessions, so that a name in it is a column or a setting of
@@ -120,7 +167,7 @@ struct Before {
 
 impl Before {
     fn allows(&self, name: &str) -> bool {
-        let of_pragma = ["synchronous", "journal_mode"].contains(&name);
+        let of_pragma = [SYNCHRONOUS, "journal_mode"].contains(&name);
         self.sets && !self.is_other && of_pragma == self.is_pragma
     }
 
@@ -136,7 +183,7 @@ impl Before {
         } else if is(&["pragma"]) {
             (self.sets, self.is_pragma) = (true, true);
         } else {
-            self.sets |= is(&["set", "set_config", "pg_catalog.set_config"]);
+            self.sets |= is(&["set"]);
         }
     }
 }
@@ -162,36 +209,75 @@ fn known(token: &str) -> Option<&'static str> {
 }
 
 /// Whether the name of a PRAGMA is qualified with a schema other than that of the database file.
-fn is_of_another_file(token: &str, previous: &str) -> bool {
+fn is_of_another_file(token: &str, previous: &str, earlier: &str) -> bool {
     let schema = match unquoted(token).split_once('.') {
-        Some(("", _)) => unquoted(previous),
+        Some(("", _)) => previous,
         Some((schema, _)) => schema,
-        None => return false,
+        None if previous == "." => earlier,
+        None => match previous.strip_suffix('.') {
+            Some(schema) => schema,
+            None => return false,
+        },
     };
-    !schema.eq_ignore_ascii_case("main")
+    !unquoted(schema).eq_ignore_ascii_case("main")
+}
+
+fn assigns(token: &str) -> bool {
+    ["=", ":=", "("].contains(&token) || token.eq_ignore_ascii_case("to")
+}
+
+fn is_function(token: &str) -> bool {
+    is_of_catalog(token, "set_config")
+}
+
+/// The view whose rows set the settings of the session.
+fn is_view(token: &str) -> bool {
+    is_of_catalog(token, "pg_settings")
+}
+
+fn is_of_catalog(token: &str, own: &str) -> bool {
+    let name = unquoted(token);
+    let name = match name.split_once('.') {
+        Some((schema, name)) if schema.eq_ignore_ascii_case("pg_catalog") => name,
+        _ => name,
+    };
+    name.eq_ignore_ascii_case(own)
+}
+
+fn is_updated(previous: &str) -> bool {
+    ["update", "only"]
+        .iter()
+        .any(|word| previous.eq_ignore_ascii_case(word))
 }
 
 fn unquoted(token: &str) -> &str {
-    token.trim_matches(['\'', '"', '`'])
+    token.trim_matches(['\'', '"', '`', '[', ']'])
 }
 
 /// Words with dots, texts in quotes, `:=`, and other signs.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '-' | '$');
-    std::iter::from_fn(move || {
-        rest = rest.trim_start();
+#[derive(Clone)]
+struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '-' | '$');
+        let rest = self.rest.trim_start();
         let first = rest.chars().next()?;
         let length = match first {
             '\'' | '"' | '`' => rest[1..].find(first).map_or(rest.len(), |end| end + 2),
+            '[' => rest.find(']').map_or(1, |end| end + 1),
             ':' if rest.starts_with(":=") => 2,
             c if in_word(c) => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
             c => c.len_utf8(),
         };
         let (token, after) = rest.split_at(length);
-        rest = after;
+        self.rest = after;
         Some(token)
-    })
+    }
 }
 
 #[cfg(test)]
@@ -269,6 +355,98 @@ mod tests {
     }
 
     #[test]
+    fn values_are_known_in_any_form_of_literal() {
+        let off = "synchronous_commit=off";
+        let unknown = "synchronous_commit=unknown";
+        for (sql, expected) in [
+            ("SET synchronous_commit = E'off'", off),
+            ("SET synchronous_commit TO $$off$$", off),
+            ("SET synchronous_commit = /* now */ off -- now", off),
+            ("DO $$BEGIN SET LOCAL synchronous_commit = off; END$$", off),
+            ("DO $$BEGIN SET LOCAL synchronous_commit = off$$", off),
+            (
+                "SELECT set_config(E'synchronous_commit'::text, 'off'::text, false)",
+                off,
+            ),
+            (
+                "SELECT set_config('a', 'b', true), SET_CONFIG('synchronous_commit', 'off', $1)",
+                off,
+            ),
+            ("SET synchronous_commit = +0", "synchronous_commit=0"),
+            ("SELECT set_config($1, $2, false)", unknown),
+            (
+                "SELECT set_config('synchronous_commit', $1, false)",
+                unknown,
+            ),
+            (
+                "SELECT set_config('synchronous' || '_commit', 'off', false)",
+                unknown,
+            ),
+            (
+                "UPDATE pg_settings SET setting = 'off' WHERE name = $1",
+                unknown,
+            ),
+            (
+                "UPDATE ONLY pg_catalog.pg_settings SET setting = $1",
+                unknown,
+            ),
+            ("SELECT setting FROM pg_settings", ""),
+            (
+                "SET rocksdb_write_disable_wal = 0 + 1",
+                "rocksdb_write_disable_wal=unknown",
+            ),
+            (
+                "SET rocksdb_write_disable_wal = ?",
+                "rocksdb_write_disable_wal=unknown",
+            ),
+            ("PRAGMA synchronous = 7", "synchronous=0"),
+            ("PRAGMA synchronous = +0", "synchronous=0"),
+            ("PRAGMA synchronous = 0x0", "synchronous=0"),
+            ("PRAGMA synchronous = [off]", "synchronous=off"),
+            ("PRAGMA synchronous(`off`)", "synchronous=off"),
+            ("PRAGMA [main].synchronous = off", "synchronous=off"),
+            ("PRAGMA `main` . [synchronous] = off", "synchronous=off"),
+            ("PRAGMA main.\"synchronous\" = off", "synchronous=off"),
+            ("PRAGMA [m].synchronous = off", ""),
+            ("PRAGMA m.\"synchronous\" = off", ""),
+            ("PRAGMA m . synchronous = off", ""),
+            ("PRAGMA synchronous = normal", "synchronous=normal"),
+        ] {
+            let mut own = Settings::default();
+            own.note(sql.as_bytes());
+            let all = own.all();
+            let all: Vec<String> = all
+                .map(|(name, values)| format!("{name}={}", values.join(",")))
+                .collect();
+            assert_eq!(all.join(" "), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn names_to_which_nothing_is_assigned_are_ignored() {
+        for sql in [
+            "SET @old = @@autocommit, @b = 1",
+            "SELECT set_config('a', 'b', true) FROM t WHERE autocommit = 1",
+            "SELECT set_config('app.user', $1, true)",
+        ] {
+            let mut own = Settings::default();
+            own.note(sql.as_bytes());
+            assert_eq!(own.all().count(), 0, "{sql}");
+        }
+    }
+
+    #[test]
+    fn further_values_are_unknown() {
+        let mut own = Settings::default();
+        for number in 0..20 {
+            own.note(format!("SET long_query_time = {number}").as_bytes());
+        }
+        let (_, values) = own.all().next().unwrap();
+        assert_eq!(values.len(), VALUES_MAX + 1);
+        assert!(values.iter().any(|value| value == UNKNOWN));
+    }
+
+    #[test]
     fn files_that_are_attached_are_known() {
         for (sql, attaches) in [
             ("ATTACH DATABASE 'b.db' AS b", true),
@@ -295,6 +473,8 @@ mod tests {
             "ATTACH 'b.db' AS b",
             "SELECT set_config('a', 'b', true)",
             "select  pg_catalog.set_config('a', 'b', true)",
+            "SELECT\nSET_CONFIG('a', 'b', true)",
+            "UPDATE pg_settings SET setting = 'off'",
         ] {
             assert!(sets(sql.as_bytes()), "{sql}");
         }

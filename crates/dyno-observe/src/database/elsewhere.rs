@@ -20,13 +20,10 @@ const DIRECTORIES: [(&str, &str); 7] = [
     ("rocksdb_datadir", names::DATA_ROCKSDB),
     ("rocksdb_wal_dir", names::DATA_ROCKSDB_WAL),
 ];
-/// Settings that contain a file, or several with sizes: `ibdata1:12M;/fast/ibdata2:12M`.
-const FILES: [(&str, &str); 2] = [
-    ("log_bin_basename", names::DATA_BINLOG),
-    ("innodb_data_file_path", names::DATA_SYSTEM),
-];
+/// The directory of the redo log's files in MySQL from 8.0.30 on, below the configured one.
+const REDO: &str = "#innodb_redo";
 
-/// The directories in settings.
+/// The directories and files in settings.
 pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<ServerDirectory> {
     let mut places = Vec::new();
     let mut add = |what: &str, path: PathBuf| {
@@ -35,14 +32,21 @@ pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Serve
             places.push(ServerDirectory { what, path });
         }
     };
+    let value = |name: &str| setting(name).unwrap_or_default();
     for (name, what) in DIRECTORIES {
-        add(what, setting(name).unwrap_or_default().into());
+        add(what, value(name).into());
     }
-    for (name, what) in FILES {
-        for file in setting(name).unwrap_or_default().split(';') {
-            let file = file.split(':').next().unwrap_or_default();
-            let folder = Path::new(file).parent();
-            add(what, folder.unwrap_or(Path::new("")).to_owned());
+    let redo = Path::new(&value("innodb_log_group_home_dir")).join(REDO);
+    add(names::DATA_REDO, redo);
+    let binlog = value("log_bin_basename");
+    let binlog = Path::new(&binlog).parent().unwrap_or(Path::new(""));
+    add(names::DATA_BINLOG, binlog.to_owned());
+    // Several with sizes: `ibdata1:12M;/fast/ibdata2:12M`.
+    let home = PathBuf::from(value("innodb_data_home_dir"));
+    for file in value("innodb_data_file_path").split(';') {
+        let file = file.split(':').next().unwrap_or_default();
+        if !file.is_empty() {
+            add(names::DATA_SYSTEM, home.join(file));
         }
     }
     places
@@ -110,8 +114,10 @@ mod tests {
         let expected = [
             ("data.redo", "./"),
             ("data.undo", "/fast/undo"),
+            ("data.redo", "./#innodb_redo"),
             ("data.binlog", "/logs"),
-            ("data.system", "/fast"),
+            ("data.system", "ibdata1"),
+            ("data.system", "/fast/ibdata2"),
         ];
         assert_eq!(found, expected);
     }

@@ -25,6 +25,13 @@ const SLOW_MAX: u64 = 10;
 /// The wait grows by one sample for each multiple of this duration that an answer takes.
 const SLOW_NS: u64 = 3_000_000;
 const SETTINGS: &str = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
+/// Directories below the data directory that each commit needs, and the prefix of their facts.
+const DIRECTORIES: [(&str, &str); 4] = [
+    (names::DATA_REDO, "pg_wal"),
+    (names::DATA_GLOBAL, "global"),
+    (names::DATA_TRANSACTIONS, "pg_xact"),
+    (names::DATA_TRANSACTIONS, "pg_multixact"),
+];
 const NEEDS_MONITOR: &str = "GRANT pg_monitor TO the user of the target";
 
 pub(super) struct Postgres {
@@ -148,7 +155,7 @@ impl Postgres {
         let directory = asking.one_or_gap(names::SERVER_DATA_DIRECTORY, sql, NEEDS_MONITOR)?;
         self.data_directory = directory.clone();
         asking.fact(names::SERVER_DATA_DIRECTORY, directory, "data_directory");
-        self.elsewhere = tablespaces(asking)?;
+        self.elsewhere = elsewhere(asking)?;
         let sql = "SELECT coalesce(nullif(concat_ws(' ', nullif(current_setting(\
                    'shared_preload_libraries', true), ''), (SELECT string_agg(extname, ' ' ORDER \
                    BY extname) FROM pg_extension)), ''), 'none')";
@@ -298,9 +305,9 @@ impl Collector for Postgres {
     }
 }
 
-/// The log's directory, which may be a link, and the directories of tablespaces. The database may
-/// be in one of these.
-fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
+/// The directories of the log, of the database and of what all databases share, which may be links,
+/// and those of tablespaces. The database may be in one of these.
+fn elsewhere(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
     let sql = "SELECT t.spcname, pg_tablespace_location(t.oid), EXISTS (\
                SELECT FROM pg_catalog.pg_database d WHERE d.datname = current_database() \
                AND d.dattablespace = t.oid) FROM pg_catalog.pg_tablespace t \
@@ -309,7 +316,16 @@ fn tablespaces(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError>
         what,
         path: path.into(),
     };
-    let mut places = vec![place(names::DATA_REDO.to_owned(), "pg_wal")];
+    let mut places: Vec<ServerDirectory> = DIRECTORIES
+        .iter()
+        .map(|(what, path)| place((*what).to_owned(), path))
+        .collect();
+    // A path below the data directory: `base/5/1259`.
+    let file = "SELECT pg_relation_filepath('pg_catalog.pg_class')";
+    let file = asking.one_or_gap(names::DATA_DATABASE, file, "")?;
+    if let Some((folder, _)) = file.as_deref().and_then(|file| file.rsplit_once('/')) {
+        places.push(place(names::DATA_DATABASE.to_owned(), folder));
+    }
     for row in asking.rows_or_gap(names::DATA_TABLESPACES, sql, "")? {
         let [Some(name), Some(path), Some(is_default)] = row.as_slice() else {
             continue;

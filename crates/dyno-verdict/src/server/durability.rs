@@ -18,6 +18,7 @@ mod tests;
 
 pub(crate) use dyno_core::finding::DurabilityClass as Class;
 use dyno_core::finding::{Cause, Durability, Outcome};
+use dyno_core::settings::UNKNOWN;
 
 use crate::check::{Check, CheckResult, advice, doubt_if};
 use crate::errors;
@@ -39,8 +40,9 @@ pub(super) const DURABILITY: Check = Check {
            wrote, writes were not committed, or {0} % of the transactions were rolled back, as a \
            whole or to a savepoint. Not checked if settings promise durable commits but no table \
            could be examined, or if nothing else is in doubt but statements attached another \
-           SQLite file, a part of the work went to other servers, or the run wrote and may have \
-           used a foreign table.",
+           SQLite file or set a value that is not known, a part of the work went to other \
+           servers, or the run wrote and named no table that was examined, or may have used a \
+           foreign table.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
@@ -56,6 +58,8 @@ pub(crate) struct Promise {
     pub(crate) evidence: Vec<String>,
     /// Unknown facts, and those that concern only a part of the work.
     open: Vec<String>,
+    /// The worst class that unknown values of sessions' settings may mean.
+    possible: Class,
     /// Whether sessions ended within a transaction.
     left_open: bool,
 }
@@ -104,10 +108,9 @@ impl Promise {
 
     /// The class of a run; `None` if it is unknown, or may not apply to what was written.
     pub(crate) fn known_class(view: &View) -> Option<Class> {
-        let class = Self::of(view)?.class;
-        let is_of_a_part = view.several_endpoints().is_some() || errors::did_work_elsewhere(view);
-        let may_not_apply = is_of_a_part || stored::is_out_of_sight(view, class);
-        (class.is_doubted() || !may_not_apply).then_some(class)
+        let promise = Self::of(view)?;
+        let applies = promise.class.is_doubted() || reservation(view, &promise).is_none();
+        applies.then_some(promise.class)
     }
 
     /// The class of a run: by its settings, tables, location of the data, and the server's
@@ -159,14 +162,21 @@ impl Promise {
 
     /// A value that sessions set for themselves counts like a setting of the server.
     fn set_by_sessions(&mut self, view: &View, engines: &stored::Engines) {
-        for (name, value) in view
-            .set_by_sessions()
-            .filter(|(_, value)| *value != DEFAULT)
-        {
+        let set = view.set_by_sessions();
+        for (name, value) in set.filter(|(_, value)| *value != DEFAULT) {
             let rows = settings::ROWS.iter().filter(|row| row.name == name);
             let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
+            let possible = rows.clone();
+            let possible = possible.filter_map(|row| settings::may_cost(row, value));
             let cost = |row| settings::cost(row, value, |name| view.setting_of_sessions(name));
-            let entry = format!("sessions set {name} = {value}");
+            let entry = match value {
+                UNKNOWN => format!("sessions set {name} to a value that their statements hide"),
+                _ => format!("sessions set {name} = {value}"),
+            };
+            if let Some(class) = possible.max() {
+                self.set_unknown(class, entry, had_no_effect(view, name));
+                continue;
+            }
             match rows.filter_map(cost).max_by_key(|(class, _)| *class) {
                 Some((class, _)) => match had_no_effect(view, name) {
                     Some(how) => self.open.push(format!("{entry}, but {how}")),
@@ -181,6 +191,18 @@ impl Promise {
                 None => {}
             }
         }
+    }
+
+    /// A value that is not known, or not understood, may be the worst one.
+    fn set_unknown(&mut self, worst: Class, entry: String, without_effect: Option<String>) {
+        let end = match without_effect {
+            Some(how) => format!("but {how}"),
+            None => {
+                self.possible = self.possible.max(worst);
+                "which may promise less".to_owned()
+            }
+        };
+        self.open.push(format!("{entry}, {end}"));
     }
 
     fn weaken(&mut self, class: Class, why: String) {
@@ -228,6 +250,7 @@ impl Default for Promise {
             weaker: Vec::new(),
             evidence: Vec::new(),
             open: Vec::new(),
+            possible: Class::Durable,
             left_open: false,
         }
     }
@@ -250,32 +273,41 @@ fn cause<'a>(
     Some((class, why))
 }
 
+/// Why a class may not be that of everything that was written.
+fn reservation(view: &View, promise: &Promise) -> Option<String> {
+    if let Some(nodes) = view.several_endpoints() {
+        return Some(format!(
+            "Only the first of {nodes} endpoints was observed. For that one"
+        ));
+    }
+    let reasons = [
+        (
+            errors::did_work_elsewhere(view),
+            "A part of the work did not reach the observed server. For that one",
+        ),
+        // Settings promise durability only of tables with a log, and of the file that was checked.
+        (
+            stored::is_out_of_sight(view, promise.class),
+            "The settings promise this, but it may not apply to what was written",
+        ),
+        (
+            promise.possible > promise.class,
+            "Not every value that sessions set is known. By what is known",
+        ),
+    ];
+    let first = reasons.into_iter().find(|(holds, _)| *holds);
+    first.map(|(_, why)| why.to_owned())
+}
+
 fn durability(view: &View) -> CheckResult {
     let Some(promise) = Promise::of(view) else {
         return CheckResult::not_checked(format!("{}.", view.why_not("settings")));
     };
     let outcome = doubt_if(promise.class.is_doubted());
-    if let Some(nodes) = view
-        .several_endpoints()
-        .filter(|_| outcome == Outcome::Pass)
+    if outcome == Outcome::Pass
+        && let Some(why) = reservation(view, &promise)
     {
-        return CheckResult::not_checked(format!(
-            "Only the first of {nodes} endpoints was observed. For that one: {}",
-            promise.sentence()
-        ));
-    }
-    if outcome == Outcome::Pass && errors::did_work_elsewhere(view) {
-        return CheckResult::not_checked(format!(
-            "A part of the work did not reach the observed server. For that one: {}",
-            promise.sentence()
-        ));
-    }
-    // The settings promise durability only of tables with a log, and of the file that was checked.
-    if outcome == Outcome::Pass && stored::is_out_of_sight(view, promise.class) {
-        return CheckResult::not_checked(format!(
-            "The settings promise this, but it may not apply to what was written: {}",
-            promise.sentence()
-        ));
+        return CheckResult::not_checked(format!("{why}: {}", promise.sentence()));
     }
     if outcome == Outcome::Pass && commits::committed_nothing(view) {
         return unclaimed(&promise);

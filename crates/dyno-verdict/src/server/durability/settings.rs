@@ -93,6 +93,25 @@ pub(super) const ROWS: &[Row] = &[
     row("synchronous", &[(Class::LastCommits, &["2", "full"])]).when("journal_mode", &["delete"]),
     row("journal_mode", &[(Class::Damaged, &["off", "memory"])]),
 ];
+/// The values of settings of sessions that cost nothing. They differ from those of servers, because
+/// they are as statements write them.
+const WITHOUT_COST: [(&str, &[&str]); 4] = [
+    (
+        "synchronous_commit",
+        &[
+            "on",
+            "1",
+            "yes",
+            "true",
+            "local",
+            "remote_write",
+            "remote_apply",
+        ],
+    ),
+    ("rocksdb_write_disable_wal", OFF),
+    ("synchronous", &["2", "full", "3", "extra"]),
+    ("journal_mode", &["delete", "truncate", "persist", "wal"]),
+];
 const ROCKSDB_FLUSH: &str = "rocksdb_flush_log_at_trx_commit";
 
 /// The cost of this row's setting, and the other setting involved.
@@ -123,6 +142,18 @@ pub(super) fn cost<'a>(
             .then_some((class, Some(name))),
         None => Some((class, None)),
     }
+}
+
+/// The worst class that a setting of sessions may have if this value of it is not known, or not
+/// understood. `None` if it is understood.
+pub(super) fn may_cost(row: &Row, value: &str) -> Option<Class> {
+    let (_, without_cost) = WITHOUT_COST.iter().find(|(name, _)| *name == row.name)?;
+    let mut of_setting = ROWS.iter().filter(|other| other.name == row.name);
+    let costs = |row: &Row| row.costs.iter().any(|(_, values)| values.contains(&value));
+    if without_cost.contains(&value) || of_setting.any(costs) {
+        return None;
+    }
+    row.costs.iter().map(|(class, _)| *class).max()
 }
 
 /// Whether a row's setting applies to tables of the `used` engines.

@@ -1,6 +1,7 @@
 //! Where the data is stored: settings do not protect tables in memory, or of engines without a log.
 
 use dyno_core::catalogue::names;
+use dyno_core::mounts::is_in_memory;
 use dyno_core::record::{Fact, Setting};
 use dyno_core::tables::{
     STORAGE_OF, TableGroup, directory_of, groups, names_in, places as places_of, tablespace_of,
@@ -42,7 +43,6 @@ const ENGINES: [(&str, Class, &str); 9] = [
     ),
 ];
 
-const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// File systems with unknown lower layers.
 const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 
@@ -50,7 +50,7 @@ const LAYERED: [&str; 2] = ["overlay", "overlayfs"];
 /// and the only engine that it concerns.
 type Directory = (&'static str, Class, &'static str, Option<&'static str>);
 
-const DIRECTORIES: [Directory; 10] = [
+const DIRECTORIES: [Directory; 12] = [
     ("data", Class::Host, "the data is", None),
     (names::DATA_REDO, Class::Damaged, "the log is", None),
     (names::DATA_UNDO, Class::Damaged, "the undo log is", None),
@@ -70,6 +70,19 @@ const DIRECTORIES: [Directory; 10] = [
         names::DATA_DATABASE,
         Class::Damaged,
         "the database is",
+        None,
+    ),
+    // PostgreSQL's tables of all databases, and which transactions were committed.
+    (
+        names::DATA_GLOBAL,
+        Class::Damaged,
+        "the shared catalog is",
+        None,
+    ),
+    (
+        names::DATA_TRANSACTIONS,
+        Class::Damaged,
+        "the status of transactions is",
         None,
     ),
     // Recovery rolls back a commit that the binary log does not contain.
@@ -242,7 +255,7 @@ fn in_memory<'a>(
 
 /// The file system of a directory, if it is in memory.
 fn memory<'a>(place: &str, fact: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
-    fact(&format!("{place}.filesystem.type")).filter(|kind| IN_MEMORY.contains(kind))
+    fact(&format!("{place}.filesystem.type")).filter(|kind| is_in_memory(kind))
 }
 
 pub(super) fn file_system(view: &View) -> Option<String> {
@@ -267,7 +280,14 @@ pub(super) fn open(view: &View) -> Vec<String> {
 /// than this class.
 pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
     let is_unread = class == Class::Durable && refused(view).is_some();
-    commits::writes(view) && (commits::attaches(view) || is_unread || !foreign(view).is_empty())
+    let is_unknown = is_unread || knows_none(view) || !foreign(view).is_empty();
+    commits::writes(view) && (commits::attaches(view) || is_unknown)
+}
+
+/// Whether it is known that no table is known that the run used: a function may use them. Tables of
+/// SQLite differ in nothing.
+fn knows_none(view: &View) -> bool {
+    names_none(view) && elsewhere(view).is_empty() && !view.embedded()
 }
 
 /// Why the tables could not be read, if all were unreadable.

@@ -79,6 +79,82 @@ fn unreadable_tables_leave_durability_unchecked() {
 }
 
 #[test]
+fn unnamed_tables_leave_durability_unchecked() {
+    // 1,000 rows per second by statements of the run, or by a function.
+    for writes in [20_000, 0] {
+        let mut run = postgres(1000.0, 1000.0, 900.0, writes);
+        fact(&mut run, "db.table[part].persistence", "unlogged");
+        fact(&mut run, "db.tables.named", "0");
+        let found = durability(&run);
+        assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+        assert_eq!(found.durability, None);
+        let words = "; no statement names a table that was examined.";
+        assert!(found.evidence.ends_with(words), "{}", found.evidence);
+        // Tables of other schemas are known by their names.
+        fact(&mut run, "db.tables.used_elsewhere[unlogged]", "other.un");
+        assert_eq!(durability(&run).outcome, Doubt);
+    }
+    let mut reads = postgres(1000.0, 0.0, 0.0, 0);
+    fact(&mut reads, "db.tables.named", "0");
+    assert_eq!(durability(&reads).outcome, Pass);
+    let mut sqlite = closed(&[1000.0; 20], Product::Sqlite);
+    summary(&mut sqlite).totals.writes = 500;
+    fact(&mut sqlite, "db.file.changed", "yes");
+    fact(&mut sqlite, "db.tables.named", "0");
+    assert_eq!(durability(&sqlite).outcome, Pass);
+}
+
+#[test]
+fn values_that_are_not_understood_leave_durability_unchecked() {
+    let of = |run: &mut RunRecord, name: &str, values: &str| {
+        fact(run, &format!("client.settings[{name}]"), values);
+        durability(run)
+    };
+    let postgres = |syncs: f64| postgres(1000.0, 1000.0, syncs, 20_000);
+    for (values, words) in [
+        (
+            "unknown",
+            "; sessions set synchronous_commit to a value that their statements hide, which may \
+             promise less.",
+        ),
+        (
+            "e, on",
+            "; sessions set synchronous_commit = e, which may promise less.",
+        ),
+    ] {
+        let found = of(&mut postgres(300.0), "synchronous_commit", values);
+        assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+        assert_eq!(found.durability, None);
+        assert!(found.evidence.ends_with(words), "{}", found.evidence);
+        // Each commit had a sync, so the value does not matter.
+        let found = of(&mut postgres(1000.0), "synchronous_commit", values);
+        assert_begins(&found.evidence, "Each commit durable:");
+        assert_has(&found.evidence, ", but the log was synced 1,000 times");
+    }
+    // The worst value is known already.
+    let weak = of(&mut postgres(300.0), "synchronous_commit", "off, unknown");
+    assert_begins(&weak.evidence, "Lost on process crash because sessions set");
+    // Settings of logs promise nothing.
+    let logs = of(&mut postgres(300.0), "log_statement", "unknown");
+    assert_eq!(logs.outcome, Pass, "{}", logs.evidence);
+    for (name, value, outcome) in [
+        ("synchronous", "+", NotChecked),
+        ("synchronous", "2", Pass),
+        ("synchronous", "0", Doubt),
+        ("journal_mode", "mem", NotChecked),
+        ("journal_mode", "wal", Pass),
+    ] {
+        let mut run = closed(&[1000.0; 20], Product::Sqlite);
+        summary(&mut run).totals.writes = 500;
+        setting(&mut run, "synchronous", "2");
+        setting(&mut run, "journal_mode", "wal");
+        fact(&mut run, "db.file.changed", "yes");
+        let found = of(&mut run, name, value);
+        assert_eq!(found.outcome, outcome, "{name} {value} {}", found.evidence);
+    }
+}
+
+#[test]
 fn attached_files_leave_durability_unchecked() {
     let mut run = closed(&[1000.0; 20], Product::Sqlite);
     summary(&mut run).totals.writes = 500;
