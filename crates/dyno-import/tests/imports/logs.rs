@@ -165,6 +165,11 @@ fn a_host_log_without_matching_times_begins_with_the_run() {
     );
     let warned = &run.summary.as_ref().unwrap().warnings;
     assert_has(&warned[0], "ladder-vmstat.out");
+    // Several of them share a warning.
+    let iostat = fixture!("ladder-iostat.out");
+    let imported = sysbench(&[first], Some(vmstat), Some(iostat), &Options::default()).unwrap();
+    assert_eq!(imported.warnings.len(), 1, "{:?}", imported.warnings);
+    assert_has(&imported.warnings[0].text, "2 files: their times");
 
     // Only the first of several runs can have begun with it.
     let all = fixture!("ladder.out");
