@@ -8,17 +8,23 @@ use dyno_verdict::Layout;
 use crate::console;
 
 /// Leaves out runs without a figure: no event ended.
-pub(super) fn leave_out_empty(lines: &mut Vec<RunLine>) {
-    let is_empty = |line: &RunLine| match line.events_per_s {
+pub(super) fn leave_out_empty(lines: &mut Vec<RunLine>, named: &[i64]) {
+    report(&empty_to_report(lines, named), "no event ended");
+    lines.retain(|line| !is_empty(line));
+}
+
+fn is_empty(line: &RunLine) -> bool {
+    match line.events_per_s {
         Some(rate) => rate <= 0.0,
         None => line.stage != RunStage::Imported,
-    };
-    let ids = lines
-        .iter()
-        .filter(|line| is_empty(line))
-        .map(|line| line.id);
-    report(&ids.collect::<Vec<_>>(), "no event ended");
-    lines.retain(|line| !is_empty(line));
+    }
+}
+
+/// A run that ended before its first event matters only to a user who names it.
+fn empty_to_report(lines: &[RunLine], named: &[i64]) -> Vec<i64> {
+    let empty = lines.iter().filter(|line| is_empty(line));
+    let empty = empty.filter(|line| line.stage == RunStage::Completed || named.contains(&line.id));
+    empty.map(|line| line.id).collect()
 }
 
 /// Leaves out open loops among closed ones or the reverse, whichever are fewer, because they are
