@@ -1,6 +1,7 @@
 //! The part of a command line that another command on the same tables needs.
 
 use dyno_core::Target;
+use dyno_core::text::shell_word;
 use dyno_run::Ready;
 use dyno_script::{OptionKind, ScriptOption};
 
@@ -45,22 +46,13 @@ fn typed(argv: &[String], options: &[ScriptOption]) -> Option<String> {
             continue;
         }
         targets += usize::from(is_target);
-        words.push(quoted(word));
+        words.push(shell_word(word));
         let is_flag = option.is_some_and(|option| option.kind == OptionKind::Bool);
         if value.is_none() && !is_flag {
-            words.extend(rest.next().map(|value| quoted(value)));
+            words.extend(rest.next().map(|value| shell_word(value)));
         }
     }
     (targets == 1).then(|| words.join(" "))
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]
