@@ -154,7 +154,8 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
             ))
         }
         ErrorKind::Full => Some(format!(
-            "no space is left for the tables: free some, drop what was loaded with {}, or load less",
+            "no space is left for the tables: free some, drop what was loaded with {}, or load \
+             less",
             typed::command("cleanup", workload, ready)
         )),
         ErrorKind::NoTable if is_prepared(&ready.description) => Some(format!(

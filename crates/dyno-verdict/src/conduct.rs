@@ -52,8 +52,9 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "record",
         title: "Completeness of the record",
         rule: "Doubt if part of the record did not reach the results file, or an imported log \
-               lacks its end or report lines. Doubt if the events of intervals and grace do not add up to the \
-               total, or the intervals have more statements, rows, bytes or errors than the run.",
+               lacks its end or report lines. Doubt if the events of intervals and grace do not \
+               add up to the total, or the intervals have more statements, rows, bytes or errors \
+               than the run.",
         thresholds: &[],
         make: record,
     },

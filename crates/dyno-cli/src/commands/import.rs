@@ -405,8 +405,7 @@ fn one_of_folder(
         match kept.with_context(|| format!("cannot keep {folder}/{}", log.path))? {
             StoreOutcome::New(record, alike) => {
                 tally.ids.push(record.id);
-                let alike = alike.map(|id| format!("{} {}", log.path, other_log(id)));
-                tally.alike.extend(alike);
+                (tally.alike).extend(alike.map(|id| format!("{} {}", log.path, other_log(id))));
             }
             StoreOutcome::Already(_) => tally.already += 1,
             StoreOutcome::Shorter(id) => tally.shorter.push(format!(

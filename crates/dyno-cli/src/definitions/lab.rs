@@ -91,8 +91,8 @@ pub(crate) const LAB: &[Opt] = &[
         VARY,
         "plan",
         None,
-        "Show the trials, their order and their cost, without starting anything, as `dyno lab plan` \
-         does",
+        "Show the trials, their order and their cost, without starting anything, as `dyno lab \
+         plan` does",
     ),
     opt(
         VARY,

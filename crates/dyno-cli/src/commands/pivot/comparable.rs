@@ -117,7 +117,51 @@ fn report(ids: &[i64], why: &str) {
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::factors::Factors;
+    use dyno_core::record::Source;
+
     use super::*;
+
+    fn line(id: i64, stage: RunStage, events_per_s: Option<f64>) -> RunLine {
+        RunLine {
+            id,
+            name: format!("run {id}"),
+            stage,
+            verdict: None,
+            checks: 0,
+            checks_made: 0,
+            checks_waived: 0,
+            source: Source::Dyno,
+            started_unix_s: None,
+            workload: Some("tpcc".to_owned()),
+            command: "run".to_owned(),
+            target: String::new(),
+            product: String::new(),
+            server_version: String::new(),
+            sessions: Some(1),
+            offered_per_s: None,
+            events_per_s,
+            queries_per_s: None,
+            p95_ms: None,
+            p99_ms: None,
+            errors: None,
+            note: String::new(),
+            factors: Factors::new(),
+            schedule: None,
+        }
+    }
+
+    #[test]
+    fn runs_that_failed_at_once_are_only_reported_if_named() {
+        let lines = [
+            line(1, RunStage::Completed, Some(100.0)),
+            line(2, RunStage::Completed, Some(0.0)),
+            line(3, RunStage::Failed, None),
+            line(4, RunStage::Imported, None),
+        ];
+        assert_eq!(empty_to_report(&lines, &[]), [2]);
+        assert_eq!(empty_to_report(&lines, &[1, 3]), [2, 3]);
+    }
 
     #[test]
     fn servers_without_a_level_are_found() {
