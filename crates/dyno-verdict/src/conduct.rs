@@ -293,8 +293,8 @@ fn log_incomplete(view: &View) -> Option<CheckResult> {
              and its last counts are missing."
         }
         None => {
-            "Import the whole log. Rates, latencies and stalls are unknown for the time of the \
-             missing lines."
+            "Import the whole log; if this is all of it, the tool did not print in time because it \
+             was frozen. Rates, latencies and stalls are unknown for the time of the missing lines."
         }
     };
     let evidence = format!("The log is incomplete: {}.", missing.join("; "));
