@@ -1,5 +1,7 @@
 //! Hints for failed runs.
 
+mod typed;
+
 use std::path::Path;
 
 use anyhow::{Error, Result, anyhow};
@@ -142,8 +144,6 @@ pub(crate) fn of_clash(clash: Clash, command: &str, ready: &Ready, workload: &st
 
 /// A missing table usually means that the workload was not prepared; an existing one, that it was.
 fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
-    let label = ready.job.target.as_ref().map(Target::label);
-    let target = label.unwrap_or_default();
     match kind {
         ErrorKind::Connections => {
             let sessions = ready.job.drive.sessions;
@@ -154,16 +154,17 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
             ))
         }
         ErrorKind::Full => Some(format!(
-            "no space is left for the tables: free some, drop what was loaded with `dyno cleanup \
-             {workload} --target '{target}'`, or load less"
+            "no space is left for the tables: free some, drop what was loaded with {}, or load \
+             less",
+            typed::command("cleanup", workload, ready)
         )),
         ErrorKind::NoTable if is_prepared(&ready.description) => Some(format!(
-            "the workload's tables are missing: try `dyno prepare {workload} --target '{target}'` \
-             with the same options first"
+            "the workload's tables are missing: try {} first",
+            typed::command("prepare", workload, ready)
         )),
         ErrorKind::TableExists => Some(format!(
-            "the workload's tables already exist: `dyno cleanup {workload} --target '{target}'` \
-             with the same options drops them"
+            "the workload's tables already exist: {} drops them",
+            typed::command("cleanup", workload, ready)
         )),
         ErrorKind::Prepared => {
             let option = match ready.job.sysbench {

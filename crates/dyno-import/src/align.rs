@@ -54,9 +54,10 @@ pub(crate) fn join(
     let warmup_s = drive.map_or(0.0, |drive| drive.warmup.as_secs_f64());
     let disks_apart = logs.iter().any(|log| has_devices(&log.collected));
     let mut warnings = Vec::new();
+    let mut unaligned = Vec::new();
     let before = run.series.len();
     for log in logs {
-        let Some(times) = times(log, &run.intervals, place, said) else {
+        let Some((times, how)) = times(log, &run.intervals, place, said) else {
             let why = format!(
                 "the log of {0} has no times, and several runs share it: run {0} with -t, and add \
                  times to the lines of {1}",
@@ -66,6 +67,9 @@ pub(crate) fn join(
             run.not_observed.push(gap("host.", &why));
             continue;
         };
+        if how == Alignment::Assumed {
+            unaligned.push(log);
+        }
         let window = (
             -warmup_s,
             end_s.map_or(f64::INFINITY, |end| end + log.interval_s),
@@ -91,6 +95,7 @@ pub(crate) fn join(
             }
         }
     }
+    said.extend(not_aligned(&unaligned).map(|text| (None, text)));
     if run.series.len() > before {
         note_gaps(run, logs);
     } else if !logs.is_empty() {
@@ -164,6 +169,15 @@ fn has_devices(collected: &Collected) -> bool {
     collected.all.iter().any(device)
 }
 
+/// Whether the times of a log are known.
+#[derive(Clone, Copy, PartialEq)]
+enum Alignment {
+    /// From its own times, or from the throughput.
+    Known,
+    /// It is assumed to begin with the measurement.
+    Assumed,
+}
+
 /// Each sample's time in seconds of the measurement; `None` if the log cannot be assigned to this
 /// run.
 fn times(
@@ -171,7 +185,7 @@ fn times(
     intervals: &[IntervalSummary],
     place: &RunPosition,
     said: &mut Said,
-) -> Option<Vec<f64>> {
+) -> Option<(Vec<f64>, Alignment)> {
     let stamped: Option<Vec<Moment>> = log.moments.iter().copied().collect();
     if let (Some(moments), Some(start)) = (&stamped, place.start) {
         if moments.iter().any(|moment| moment.ambiguous) {
@@ -181,7 +195,7 @@ fn times(
             said.push((None, text));
         }
         let at_s = |moment: &Moment| moment.unix_s(place.utc_offset_s) - start;
-        return Some(moments.iter().map(at_s).collect());
+        return Some((moments.iter().map(at_s).collect(), Alignment::Known));
     }
     // Only the first run can have begun with the log.
     if !place.alone && place.index > 0 {
@@ -194,22 +208,40 @@ fn times(
     let nominal: Vec<f64> = (0..log.moments.len()).map(from_first).collect();
     if let Some(tie) = tie::tie(intervals, &nominal, &log.collected.all) {
         said.push((None, aligned(log, &tie)));
-        return Some(nominal.into_iter().map(|at| tie.at(at)).collect());
+        let times = nominal.into_iter().map(|at| tie.at(at)).collect();
+        return Some((times, Alignment::Known));
     }
-    let every = match &stamped {
-        Some(_) => "by its own times".to_owned(),
-        None => format!("as one sample every {} s", log.interval_s),
+    Some((nominal, Alignment::Assumed))
+}
+
+/// The warning about logs that are assumed to begin with the measurement.
+fn not_aligned(logs: &[&HostLog]) -> Option<String> {
+    let every = |log: &HostLog| match log.moments.iter().all(Option::is_some) {
+        true => "by its own times".to_owned(),
+        false => format!("as one sample every {} s", log.interval_s),
     };
-    let (file, tool) = (&log.file, log.tool);
-    said.push((
-        None,
-        format!(
-            "{file}: its times do not match the run (set the run's start with --started), and no \
-             column follows the throughput closely enough to align it: {tool} is assumed to start \
-             with the measurement, {every}"
-        ),
-    ));
-    Some(nominal)
+    match logs {
+        [] => None,
+        [log] => Some(format!(
+            "{}: its times do not match the run (set the run's start with --started), and no \
+             column follows the throughput closely enough to align it: {} is assumed to start \
+             with the measurement, {}",
+            log.file,
+            log.tool,
+            every(log)
+        )),
+        several => {
+            let each = several.iter();
+            let each = each.map(|log| format!("{} {}", log.file, every(log)));
+            Some(format!(
+                "{} files: their times do not match the run (set the run's start with --started), \
+                 and no column follows the throughput closely enough to align them: each is \
+                 assumed to start with the measurement ({})",
+                several.len(),
+                each.collect::<Vec<_>>().join(", ")
+            ))
+        }
+    }
 }
 
 /// Describes how a log was aligned by its correlation with throughput.

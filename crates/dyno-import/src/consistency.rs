@@ -31,8 +31,11 @@ const RATE_ROUNDING: f64 = 0.005;
 /// that cannot all be true are a fact, too.
 pub(crate) fn check(draft: &Draft, broken: &[Broken]) -> (Vec<(Option<usize>, String)>, Vec<Fact>) {
     let coverage = Coverage::of(draft);
-    let mut warnings: Vec<_> = coverage::missing(draft, &coverage).into_iter().collect();
-    let mut facts = Vec::new();
+    let (mut warnings, mut facts) = (Vec::new(), Vec::new());
+    if let Some(missing) = coverage::missing(draft, &coverage) {
+        warnings.push((Some(missing.line), missing.warning));
+        facts.push(runs::gaps(missing.what));
+    }
     if let Some(report) = &draft.report {
         let line = Some(report.line);
         let mut contradictions = Vec::new();

@@ -1,6 +1,6 @@
 //! The part of a run that its report lines cover.
 
-use dyno_core::text::tenths;
+use dyno_core::text::{number_of, tenths};
 
 use crate::consistency::TIME_TOLERANCE;
 use crate::sysbench::model::{Draft, Point};
@@ -73,8 +73,18 @@ pub(crate) fn is_comparable(draft: &Draft) -> bool {
     draft.checkpoints.is_empty() && draft.warmup_s.is_none_or(|s| s == 0.0)
 }
 
-/// A warning about missing lines, with its line number and their share of the run.
-pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usize>, String)> {
+/// Lines that a log lacks.
+pub(crate) struct MissingLines {
+    /// The line after the first gap.
+    pub(crate) line: usize,
+    /// A warning about that line.
+    pub(crate) warning: String,
+    /// The same without a place.
+    pub(crate) what: String,
+}
+
+/// The missing lines and their share of the run.
+pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<MissingLines> {
     let last = draft.points.last()?;
     let report = draft.report.as_ref().filter(|_| is_comparable(draft));
     let time_s = report.and_then(|report| report.time_s());
@@ -93,8 +103,12 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usiz
     let count = coverage.joined.iter().filter(|joined| !**joined).count();
     let what = match count {
         0 => format!("the report lines end at {} s", tenths(last.at_s)),
-        1 => "the report lines have 1 gap, which ends here".to_owned(),
-        _ => format!("the report lines have {count} gaps, the first of which ends here"),
+        _ => format!("the report lines have {}", number_of(count, "gap")),
+    };
+    let place = match count {
+        0 => "",
+        1 => ", which ends here",
+        _ => ", the first of which ends here",
     };
     let how_much = match time_s.filter(|time_s| *time_s > 0.0) {
         None => "seconds are missing".to_owned(),
@@ -109,10 +123,11 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<(Option<usiz
             }
         }
     };
-    Some((
-        Some(first.unwrap_or(last).line),
-        format!("{what}: {how_much}"),
-    ))
+    Some(MissingLines {
+        line: first.unwrap_or(last).line,
+        warning: format!("{what}{place}: {how_much}"),
+        what: format!("{what}: {how_much}"),
+    })
 }
 
 /// Number of events outside all lines, and in total; 0 if almost none are missing.

@@ -2,9 +2,9 @@
 //! with logs of `vmstat`, `iostat`, `mpstat` and `sar` taken during the run.
 //!
 //! Values that a log does not contain stay unknown: `None` or absent where the types allow it, else
-//! zero with an entry in [`RunRecord::not_observed`]. Nothing is estimated, and percentiles are as
-//! printed. Everything legible in a damaged log is read; the rest becomes a [`Warning`] with its
-//! file and line.
+//! zero with an entry in [`RunRecord::not_observed`]. Nothing is estimated. Percentiles are as
+//! printed, or those of a printed distribution. Everything legible in a damaged log is read; the
+//! rest becomes a [`Warning`] with its file and line.
 //!
 //! # Where to change what
 //!

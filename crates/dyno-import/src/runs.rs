@@ -114,6 +114,11 @@ pub(crate) fn cut_off(what: &str) -> Fact {
     Fact::new(names::IMPORT_CUT_OFF, what, "the imported log")
 }
 
+/// The fact that a log lacks report lines.
+pub(crate) fn gaps(what: String) -> Fact {
+    Fact::new(names::IMPORT_GAPS, what, "the imported log")
+}
+
 /// The fact that the load or rate was not steady, according to the log itself.
 pub(crate) fn unsteady(why: Option<String>) -> Option<Fact> {
     why.map(|why| Fact::new(names::IMPORT_UNSTEADY, why, "the imported log"))

@@ -2,13 +2,15 @@
 
 use dyno_analysis::{summarize, summary};
 use dyno_core::catalogue::names;
-use dyno_core::interval::{Counters, Latencies};
+use dyno_core::interval::{Counters, LATENCY_NS_MAX, Latencies, carries};
 use dyno_core::plan::Drive;
 use dyno_core::record::{NotObserved, Operation, RunHead};
 use dyno_core::summary::*;
 use dyno_core::unknown::{self, Of};
+use hdrhistogram::Histogram;
 
 use crate::command;
+use crate::runs::PERCENTS;
 use crate::sysbench::model::{Counted, Draft, Report};
 
 /// The length of the measurement: as printed, or as implied by a count and its rate.
@@ -196,6 +198,23 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
     let known = |ms: Option<f64>| ms.filter(|ms| *ms > 0.0 && events > 0);
     let mean = known(report.sum_ms).map(exact);
     let whole = operations.first().and_then(|event| event.total.as_ref());
+    let whole = whole.map(|whole| match whole.response.is_empty() {
+        true => &whole.service,
+        false => &whole.response,
+    });
+    let printed = report.percentiles.iter();
+    let printed = printed.map(|&(percent, ms)| Percentile {
+        percent,
+        value_ms: known(Some(ms)),
+    });
+    let mut percentiles: Vec<Percentile> = printed.collect();
+    // Without the printed one, the histogram may be the figure that is untrue.
+    let fits = !percentiles.is_empty() || report.percentiles_disabled;
+    percentiles.extend(whole.filter(|_| fits).into_iter().flat_map(|histogram| {
+        let max_ms = known(report.max_ms);
+        of_histogram(histogram, max_ms, &report.percentiles)
+    }));
+    percentiles.sort_by(|a, b| a.percent.total_cmp(&b.percent));
     LatencySummary {
         count: events,
         min_ms: known(report.min_ms),
@@ -203,22 +222,26 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
         max_ms: known(report.max_ms),
         sum_ms: known(report.sum_ms),
         stddev_ms: None,
-        percentiles: report
-            .percentiles
-            .iter()
-            .map(|&(percent, ms)| Percentile {
-                percent,
-                value_ms: known(Some(ms)),
-            })
-            .collect(),
-        buckets: whole.map_or_else(Vec::new, |whole| {
-            summarize::buckets(match whole.response.is_empty() {
-                true => &whole.service,
-                false => &whole.response,
-            })
-        }),
+        percentiles,
+        buckets: whole.map_or_else(Vec::new, summarize::buckets),
         clipped: 0,
     }
+}
+
+/// The usual percentiles that are not printed and have enough samples. A bucket's value may be
+/// above the longest latency.
+fn of_histogram(
+    histogram: &Histogram<u64>,
+    max_ms: Option<f64>,
+    printed: &[(f64, f64)],
+) -> Vec<Percentile> {
+    let others = PERCENTS.into_iter().filter(|percent| {
+        let is_printed = printed.iter().any(|own| own.0 == *percent);
+        !is_printed && carries(histogram.len(), *percent)
+    });
+    let others: Vec<f64> = others.collect();
+    let max_ns = max_ms.map_or(LATENCY_NS_MAX, |ms| (ms * 1e6) as u64);
+    summarize::percentiles(histogram, 0, max_ns, &others)
 }
 
 /// The figures of tests of the host apart from events; `None` for a database test.

@@ -52,8 +52,9 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "record",
         title: "Completeness of the record",
         rule: "Doubt if part of the record did not reach the results file, or an imported log \
-               lacks its end. Doubt if the events of intervals and grace do not add up to the \
-               total, or the intervals have more statements, rows, bytes or errors than the run.",
+               lacks its end or report lines. Doubt if the events of intervals and grace do not \
+               add up to the total, or the intervals have more statements, rows, bytes or errors \
+               than the run.",
         thresholds: &[],
         make: record,
     },
@@ -262,16 +263,8 @@ fn failures(view: &View) -> Vec<String> {
 }
 
 fn record(view: &View) -> CheckResult {
-    if let Some(missing) = view
-        .run
-        .fact(names::IMPORT_CUT_OFF)
-        .filter(|_| view.imported())
-    {
-        return CheckResult::doubt(
-            format!("The log is incomplete: {}.", missing.trim_end_matches('.')),
-            "Import the whole log. Without its end it is not known whether the run ended properly, \
-             and its last counts are missing.",
-        );
+    if let Some(result) = log_incomplete(view) {
+        return result;
     }
     if let Some(result) = sums_differ(view) {
         return result;
@@ -285,6 +278,27 @@ fn record(view: &View) -> CheckResult {
              may end early, and findings based on them may miss the end of the run.",
         ),
     }
+}
+
+/// The finding that an imported log lacks its end or report lines.
+fn log_incomplete(view: &View) -> Option<CheckResult> {
+    let fact = |name| view.run.fact(name).filter(|_| view.imported());
+    let (end, gaps) = (fact(names::IMPORT_CUT_OFF), fact(names::IMPORT_GAPS));
+    let missing = end.into_iter().chain(gaps);
+    let missing: Vec<&str> = missing.map(|what| what.trim_end_matches('.')).collect();
+    let advice = match end {
+        None if gaps.is_none() => return None,
+        Some(_) => {
+            "Import the whole log. Without its end it is not known whether the run ended properly, \
+             and its last counts are missing."
+        }
+        None => {
+            "Import the whole log; if this is all of it, the tool did not print in time because it \
+             was frozen. Rates, latencies and stalls are unknown for the time of the missing lines."
+        }
+    };
+    let evidence = format!("The log is incomplete: {}.", missing.join("; "));
+    Some(CheckResult::doubt(evidence, advice))
 }
 
 /// The finding that the intervals do not add up to the summary.

@@ -66,7 +66,11 @@ fn refuses_missing_and_existing_tables() {
             refused(
                 &line("run", &format!("{SHORT} --ps-mode {ps_mode}")),
                 1,
-                &["sbtest1", "tables are missing: try `dyno prepare"],
+                &[
+                    "sbtest1",
+                    "tables are missing: try `dyno prepare oltp_point_select --target",
+                    "--table-size 100` first",
+                ],
             );
         }
         for sessions in [1, 4] {

@@ -31,6 +31,9 @@ const LINE: &str = "oltp_point_select -T sqlite:u.db -t 0.2s --warmup 0s --repea
 fn uses_existing_tables_that_fit() {
     let lab = with_table();
     let line = format!("lab --vary sessions=1,2 {LINE} --table-size=100");
+    let planned = lab.dyno(&format!("{line} --plan")).success();
+    let said = format!("{}{}", planned.stdout, planned.stderr);
+    assert!(!said.contains("trials done"), "{said}");
     has(&lab.dyno(&line).success(), &["all 2 trials done"]);
     assert_eq!(rows(&lab), (100, true));
     // `--reload` permits it.

@@ -203,6 +203,11 @@ const LINES: &[(&str, i32, &str)] = &[
         "unknown option --finding; did you mean --findings?",
     ),
     (
+        "compare 1 --base 2",
+        2,
+        "unknown option --base; the first run is the base: dyno compare BASE NEW",
+    ),
+    (
         "compare 1",
         2,
         "dyno compare needs a NEW run to compare with the base",

@@ -31,6 +31,13 @@ const DIFFERENCES_MAX: usize = 8;
 /// # Errors
 /// A run does not exist, or the runs must not share a table.
 pub(super) fn main(args: &[String]) -> Result<u8> {
+    // `--base` is an option of `dyno table`.
+    let names_base = |arg: &String| arg == "--base" || arg.starts_with("--base=");
+    if args.iter().any(names_base) {
+        return Err(usage(
+            "unknown option --base; the first run is the base: dyno compare BASE NEW",
+        ));
+    }
     let parsed = parse(args, COMPARE, Script::Declares(&[]), Grammar::Dyno)?;
     if parsed.has("help") {
         console::help(&format!(

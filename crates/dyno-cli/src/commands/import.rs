@@ -180,21 +180,31 @@ fn of_files(
         imported.logs.extend(more.logs);
         imported.warnings.extend(more.warnings);
     }
-    for warning in &imported.warnings {
-        console::note(&format!("warning: {warning}"));
-    }
+    keep(parsed, &imported)
+}
+
+/// Stores runs, and prints them. Warnings about logs matter only if something was imported.
+fn keep(parsed: &Parsed, imported: &Imported) -> Result<u8> {
     let mut results = Results::open(&run_store::required(parsed)?)?;
     let path = results.path().display().to_string();
     let mut shelf = Shelf::of(&mut results, parsed.has("replace"))?;
+    let mut warnings = imported.warnings.iter();
     let mut there = Vec::new();
     for (run, log) in imported.runs.iter().zip(&imported.logs) {
         let place = run.fact(names::IMPORT_SOURCE).unwrap_or("the log");
         match shelf.keep(run, log)? {
-            StoreOutcome::New(record) if !parsed.has("quiet") => {
-                let summary = show::summary_with_intervals(*record, &path);
-                Output::of(parsed)?.write(&summary, &console::look(parsed))?;
+            StoreOutcome::New(record, alike) => {
+                for warning in warnings.by_ref() {
+                    console::note(&format!("warning: {warning}"));
+                }
+                if let Some(id) = alike {
+                    console::note(&format!("note: {place} {}", other_log(id)));
+                }
+                if !parsed.has("quiet") {
+                    let summary = show::summary_with_intervals(*record, &path);
+                    Output::of(parsed)?.write(&summary, &console::look(parsed))?;
+                }
             }
-            StoreOutcome::New(_) => {}
             StoreOutcome::Already(id) => there.push(format!(
                 "{place} is already in {path}, as run {id}: --replace imports it again in its \
                  place"
@@ -212,6 +222,11 @@ fn of_files(
         console::note(&format!("left out: {reason}"));
     }
     Ok(STATUS_DONE)
+}
+
+/// What is said of a log that begins like that of another run.
+fn other_log(id: i64) -> String {
+    format!("begins like the log of run {id} and then differs from it, so it is another run")
 }
 
 /// Files that are read together, and the system logs taken during the run.
@@ -271,6 +286,8 @@ struct Tally {
     without: Vec<String>,
     /// Logs that have grown since their import.
     shorter: Vec<String>,
+    /// Imported logs that begin like that of another run.
+    alike: Vec<String>,
     /// Logs that repeat another one of this import, and which.
     twice: Vec<String>,
     /// The log of each imported run, by the hash of its lines.
@@ -386,7 +403,10 @@ fn one_of_folder(
         tally.seen.insert(digest, log.path.clone());
         let kept = shelf.keep(run, known);
         match kept.with_context(|| format!("cannot keep {folder}/{}", log.path))? {
-            StoreOutcome::New(record) => tally.ids.push(record.id),
+            StoreOutcome::New(record, alike) => {
+                tally.ids.push(record.id);
+                (tally.alike).extend(alike.map(|id| format!("{} {}", log.path, other_log(id))));
+            }
             StoreOutcome::Already(_) => tally.already += 1,
             StoreOutcome::Shorter(id) => tally.shorter.push(format!(
                 "{}: run {id} is from a shorter version of it (--replace replaces that run)",
@@ -433,6 +453,9 @@ fn print_result(
     console::note(&summary);
     for twice in tally.twice.iter().chain(&tally.shorter) {
         console::note(&format!("left out: {folder}/{twice}"));
+    }
+    for alike in &tally.alike {
+        console::note(&format!("note: {folder}/{alike}"));
     }
     for without in &tally.without {
         console::note(&format!("imported without the files next to it: {without}"));

@@ -67,7 +67,7 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         .collect::<Result<_, _>>()?;
     let mut lines = results.runs(&filter)?;
     lines.retain(|line| named.is_empty() || named.contains(&line.id));
-    comparable::leave_out_empty(&mut lines);
+    comparable::leave_out_empty(&mut lines, &named);
     let settings = settings(&results, &lines, [Some(rows), parsed.value("columns")])?;
     let level = |line: &RunLine, name: &str| {
         let setting = || settings.get(name)?.get(&line.id).cloned();

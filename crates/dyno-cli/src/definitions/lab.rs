@@ -89,6 +89,13 @@ pub(crate) const LAB: &[Opt] = &[
     .repeats(),
     opt(
         VARY,
+        "plan",
+        None,
+        "Show the trials, their order and their cost, without starting anything, as `dyno lab \
+         plan` does",
+    ),
+    opt(
+        VARY,
         "server",
         Some("KIND"),
         "Start this server, such as mariadb, mysql-9.7 or postgresql [the first installed]",

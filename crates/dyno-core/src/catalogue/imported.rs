@@ -28,6 +28,7 @@ define! {
         IMPORT_SHA256 = "import.sha256": "SHA-256 of the lines";
         IMPORT_PATH = "import.path": "path below the imported folder";
         IMPORT_CUT_OFF = "import.cut_off": "what a truncated log lacks, without a full stop";
+        IMPORT_GAPS = "import.gaps": "report lines that the log lacks, without a full stop";
         IMPORT_UNSTEADY = "import.unsteady":
             "why the log calls its load or rate unsteady, without a full stop";
         IMPORT_CONTRADICTIONS = "import.contradictions": "figures that contradict each other";

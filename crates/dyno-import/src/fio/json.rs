@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde_json::error::Category;
+
 use super::document::Document;
 use crate::text;
 
@@ -11,16 +13,26 @@ use crate::text;
 pub(super) struct Damage {
     pub(super) line: usize,
     pub(super) why: String,
-    /// Whether the damage is a value in valid JSON that fio never prints.
-    pub(super) is_value: bool,
+    pub(super) kind: DamageKind,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum DamageKind {
+    /// It is not JSON.
+    Syntax,
+    /// It ends within a document.
+    Cut,
+    /// A value in valid JSON that fio never prints.
+    Value,
 }
 
 impl Damage {
     /// The warning about documents that were read before it.
     pub(super) fn sentence(&self) -> String {
-        let what = match self.is_value {
-            true => "fio does not print such a value",
-            false => "the JSON is damaged here",
+        let what = match self.kind {
+            DamageKind::Value => "fio does not print such a value",
+            DamageKind::Syntax | DamageKind::Cut => "the JSON is damaged here",
         };
         format!("{what}; the rest is skipped: {}", self.why)
     }
@@ -44,7 +56,11 @@ pub(super) fn read(text: &str) -> (Vec<Document>, Option<Damage>) {
                 let damage = Damage {
                     line: text[..from].lines().count() + error.line(),
                     why: error.to_string(),
-                    is_value: error.is_data(),
+                    kind: match error.classify() {
+                        Category::Data => DamageKind::Value,
+                        Category::Eof => DamageKind::Cut,
+                        Category::Syntax | Category::Io => DamageKind::Syntax,
+                    },
                 };
                 return (documents, Some(damage));
             }
@@ -126,9 +142,9 @@ mod tests {
         let (documents, damage) = read(&format!("{one}\n{{\"jobs\": [\n{{\"x\""));
         assert_eq!(documents.len(), 1);
         let damage = damage.unwrap();
-        assert_eq!((damage.line, damage.is_value), (3, false));
+        assert_eq!((damage.line, damage.kind), (3, DamageKind::Cut));
         let odd = "{\"jobs\": [{\"read\": {\"iops\": \"abc\"}}]}";
-        assert!(read(odd).1.unwrap().is_value);
+        assert_eq!(read(odd).1.unwrap().kind, DamageKind::Value);
         let null =
             "{\"jobs\": [{\"read\": {\"total_ios\": null, \"clat_ns\": null}, \"sync\": null}]}";
         assert_eq!(read(null).1, None);
@@ -175,7 +191,8 @@ mod tests {
         assert!(latency.min.is_nan() && latency.stddev.is_nan() && latency.mean == 5.0);
         assert_eq!(latency.percentile, [("99.0".to_owned(), 3.0)].into());
         // Other words are damage.
-        assert!(!read("{\"jobs\": nano}").1.unwrap().is_value);
+        let nano = read("{\"jobs\": nano}").1.unwrap();
+        assert_eq!(nano.kind, DamageKind::Syntax);
     }
 
     proptest! {

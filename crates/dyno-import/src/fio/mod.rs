@@ -25,7 +25,7 @@ use crate::runs::{self, About, PERCENTS};
 use crate::{ImportError, Log, Looks, Options, ParsedRun};
 use document::{Document, Job, Latency};
 use doubts::Doubt;
-use json::Damage;
+use json::{Damage, DamageKind};
 use latency::{Merged, merged};
 use laws::Leaves;
 
@@ -68,13 +68,16 @@ fn not_fio(log: &Log<'_>, damage: Option<Damage>) -> ImportError {
         return crate::not_recognised(log, what, looks, advice);
     }
     let what = match damage {
-        Some(Damage {
-            line,
-            why,
-            is_value,
-        }) => match is_value {
-            true => format!("fio does not print such a value as in line {line} ({why})"),
-            false => format!("its JSON is damaged in line {line} ({why})"),
+        Some(Damage { line, why, kind }) => match kind {
+            DamageKind::Value => {
+                format!("fio does not print such a value as in line {line} ({why})")
+            }
+            DamageKind::Cut => {
+                format!(
+                    "the file ends within its JSON, in line {line}, so nothing can be read from it"
+                )
+            }
+            DamageKind::Syntax => format!("its JSON is damaged in line {line} ({why})"),
         },
         None if log.text.trim().is_empty() => "it is empty".to_owned(),
         None => "it contains no fio JSON with an I/O".to_owned(),

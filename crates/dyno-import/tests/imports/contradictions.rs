@@ -205,6 +205,18 @@ fn reports_missing_lines_and_no_contradiction() {
     }
     // The last interval is often not printed.
     assert_eq!(without(|number| number == 12), (None, String::new()));
+    // The gap is also a fact of the run, without a place in the log.
+    let gaps = |gone: fn(usize) -> bool| {
+        let text = lines(|number, line| (!gone(number)).then(|| line.to_owned()));
+        let run = read(Tool::Sysbench, &text).runs.remove(0);
+        run.fact("import.gaps").map(str::to_owned)
+    };
+    assert_eq!(gaps(|number| number == 12), None);
+    let fact = gaps(|number| number == 5 || number == 8).unwrap_or_default();
+    assert_has(
+        &fact,
+        "the report lines have 2 gaps: the lines cover 10 of 12 s",
+    );
     // Without a report, the number of events is unknown.
     let text = lines(|number, line| (number != 3 && number != 4).then(|| line.to_owned()));
     let text = text.split("SQL statistics").next().unwrap();

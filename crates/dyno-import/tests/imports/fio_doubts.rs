@@ -240,6 +240,19 @@ fn values_of_another_type_are_not_damage() {
 }
 
 #[test]
+fn a_document_without_its_end_is_called_cut_off() {
+    let text = document(&[job(json!({}))]);
+    let log = dyno_import::Log::new("log", &text[..text.len() / 2]);
+    let error = import(Tool::Fio, &[log], &[], &Options::default());
+    let error = error.unwrap_err().to_string();
+    assert_has(
+        &error,
+        "the file ends within its JSON, in line 1, so nothing can be read from it",
+    );
+    assert!(!error.contains("EOF"), "{error}");
+}
+
+#[test]
 fn jobs_with_other_options_are_named_as_such() {
     let about = |one: Value, other: Value| -> String {
         let imported = read(Tool::Fio, &document(&[job(one), job(other)]));

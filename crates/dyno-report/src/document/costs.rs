@@ -7,18 +7,27 @@ use super::{Block, Table, Value};
 use crate::number::amount;
 use crate::terminal::Ink;
 
-/// A row for each cost with its source, or why it is unknown.
+/// A row for each cost with its source, or why it is unknown. A reason for leaving out several is
+/// given once.
 pub(crate) fn costs(costs: &[Cost]) -> Table {
+    let first = |cost: &Cost| {
+        let mut all = costs.iter();
+        let same = all.find(|one| one.left_out && one.source == cost.source);
+        same.filter(|one| one.name != cost.name)
+    };
     Table::of(costs)
         .text("what", 0, |cost| cost.name.clone())
         .figure("per event", 0, |cost| {
             let known = cost.value.filter(|value| value.is_finite());
             known.map(|value| Value::Text(amount(value, &cost.unit)))
         })
-        .text("source", 0, |cost| match included(cost) {
-            Some(what) => (Ink::Warning, format!("{}, with {what}", cost.source)),
-            None if cost.left_out => (Ink::Faint, format!("left out: {}", cost.source)),
-            None => (Ink::Faint, cost.source.clone()),
+        .text("source", 0, |cost| match (included(cost), first(cost)) {
+            (Some(what), _) => (Ink::Warning, format!("{}, with {what}", cost.source)),
+            (None, Some(one)) if cost.left_out => {
+                (Ink::Faint, format!("left out, like {}", one.name))
+            }
+            (None, None) if cost.left_out => (Ink::Faint, format!("left out: {}", cost.source)),
+            (None, _) => (Ink::Faint, cost.source.clone()),
         })
         .source(
             "totals and observed series. 1 kB is 1,000 bytes, 1 KiB 1,024. A host's counters \
@@ -76,6 +85,23 @@ mod tests {
     use dyno_samples::values;
 
     use super::*;
+
+    #[test]
+    fn a_reason_for_leaving_out_costs_is_given_once() {
+        let mut all = ["host CPU", "server CPU", "disk reads"]
+            .map(|name| values::cost(name, None, "us", "other processes used 59 %"));
+        for cost in [0, 2] {
+            all[cost].left_out = true;
+        }
+        let sources = costs(&all).rows.into_iter().map(|row| row[2].value.clone());
+        let expected = [
+            "left out: other processes used 59 %",
+            "other processes used 59 %",
+            "left out, like host CPU",
+        ];
+        let expected = expected.map(|text| Value::Text(text.to_owned()));
+        assert_eq!(sources.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn costs_that_include_other_work_are_named() {

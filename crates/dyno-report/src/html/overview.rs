@@ -2,8 +2,8 @@
 //! time.
 
 use dyno_core::catalogue::names;
-use dyno_core::finding::{Tally, Verdict};
-use dyno_core::record::{RunState, Source};
+use dyno_core::finding::{Finding, Stall, Tally, Verdict};
+use dyno_core::record::{Event, EventKind, RunState, Source};
 use dyno_core::summary::RunEnd;
 use dyno_core::unknown;
 use maud::{Markup, html};
@@ -193,10 +193,21 @@ fn happened(view: &View<'_>) -> Markup {
                     b { "E" (n + 1) }
                     (time::span(event.at_s, event.until_s))
                     " " (kind) ": " (Text(&event.text))
+                    @if let Some(finding) = of_stall(view, event) {
+                        "; for causes see " (findings::link(view, finding))
+                    }
                 }
             }
         }
     }
+}
+
+/// The finding about a stall, which says what happened meanwhile.
+fn of_stall<'a>(view: &View<'a>, event: &Event) -> Option<&'a Finding> {
+    let to_s = event.until_s.filter(|_| event.kind == EventKind::Stall)?;
+    let overlaps = |stall: &Stall| stall.from_s < to_s && event.at_s < stall.to_s;
+    let mut all = view.run.findings.iter();
+    all.find(|finding| finding.stalls.iter().flatten().any(overlaps))
 }
 
 fn remarks(view: &View<'_>) -> Markup {

@@ -3,7 +3,7 @@
 mod several;
 mod single;
 
-use dyno_core::finding::Verdict;
+use dyno_core::finding::{Outcome, Stall, Verdict};
 use dyno_core::plan::{LoadSchedule, Scheduled};
 use dyno_core::record::{EventKind, RunRecord, RunState, Source};
 use dyno_core::reported::Better;
@@ -11,7 +11,7 @@ use dyno_core::states::SessionStates;
 use dyno_core::summary::RunEnd;
 use dyno_core::visible;
 use dyno_samples::full::{self as samples, Shape, USUAL};
-use dyno_samples::values::{event, figure, machine};
+use dyno_samples::values::{event, figure, finding, machine};
 use dyno_verdict::Comparison;
 use serde_json::Value;
 
@@ -261,6 +261,27 @@ fn events_are_numbered_in_the_order_of_time() {
     assert!(text.contains("<b>E1</b>0:09 note: first"));
     assert!(text.contains("the events E1 to E2, listed below"));
     assert_eq!(data_of(&page)["runs"][0]["events"][1]["text"], "second");
+}
+
+#[test]
+fn the_event_of_a_stall_links_to_the_finding_with_its_causes() {
+    let mut run = samples::run(SHORT);
+    let ranges = [(30.0, 34.0), (50.0, 51.0)];
+    run.events = ranges
+        .map(|(from_s, to_s)| event(from_s, Some(to_s), EventKind::Stall, "No statement"))
+        .into();
+    let mut found = finding("stalls", 11, Outcome::Doubt, "1 stall of 4 s.");
+    found.stalls = Some(vec![Stall {
+        from_s: 29.999,
+        to_s: 34.0,
+        events_per_s: 0.0,
+        level_per_s: 100.0,
+    }]);
+    run.findings = vec![found];
+    let page = page_of(&[run]);
+    let link = "No statement; for causes see <a href=\"#r1-finding-stalls\">stalls</a>";
+    assert_eq!(page.matches(link).count(), 1);
+    assert_eq!(page.matches("for causes see").count(), 1);
 }
 
 #[test]

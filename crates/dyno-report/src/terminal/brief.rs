@@ -153,11 +153,11 @@ fn figures(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The mean rate's interval: `±1.2 %`.
+/// The mean rate's interval: `±1.2 %`, or that it has no useful one.
 pub(super) fn precision(run: &RunSummary) -> Option<String> {
     // A log with rates in whole numbers may show no variation at all.
     match half_width(run)? {
-        half if half >= 1.0 => Some("±>100 %".to_owned()),
+        half if half >= 1.0 => Some("(mean not known within 100 %)".to_owned()),
         half if half >= 0.0005 => Some(format!("±{}", percent(half))),
         _ => None,
     }
@@ -391,6 +391,19 @@ mod tests {
             assert_eq!(text.matches(file).count(), 1, "{text}");
             assert!(text.contains("dyno report 12"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_mean_without_a_useful_interval_is_not_known() {
+        let mut run = summaries::good();
+        let steady = precision(&run).unwrap_or_default();
+        assert!(steady.starts_with('±'), "{steady}");
+        let middle = run.intervals.len() / 2;
+        for (index, interval) in run.intervals.iter_mut().enumerate() {
+            interval.counters.events = if index == middle { 10_000 } else { 1 };
+        }
+        let wild = precision(&run);
+        assert_eq!(wild.as_deref(), Some("(mean not known within 100 %)"));
     }
 
     #[test]

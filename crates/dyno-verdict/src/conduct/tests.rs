@@ -205,3 +205,18 @@ fn a_log_without_its_end_is_doubted() {
     let found = check(&run, "record", Doubt);
     assert_has(&found.evidence, "lack the total time");
 }
+
+#[test]
+fn a_log_without_some_report_lines_is_doubted() {
+    let mut run = samples::imported();
+    fact(&mut run, names::IMPORT_GAPS, "the report lines have 1 gap");
+    let found = check(&run, "record", Doubt);
+    assert_has(&found.evidence, "incomplete: the report lines have 1 gap.");
+    assert_has(&found.advice, "unknown for the time of the missing lines");
+    fact(&mut run, names::IMPORT_CUT_OFF, "they lack the total time");
+    let found = check(&run, "record", Doubt);
+    assert_has(
+        &found.evidence,
+        "lack the total time; the report lines have",
+    );
+}

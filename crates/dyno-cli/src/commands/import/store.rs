@@ -7,8 +7,9 @@ use dyno_core::factors::Factors;
 use dyno_core::finding::{Outcome, Waiver, verdict};
 use dyno_core::record::{Fact, RunRecord};
 use dyno_core::redact;
+use dyno_core::summary::IntervalSummary;
 use dyno_import::Identity;
-use dyno_results::{Results, Scope};
+use dyno_results::{Results, ResultsError, Scope};
 use dyno_verdict::Context;
 
 /// Maximum length of a path in a run's name.
@@ -115,8 +116,8 @@ fn called(path: &str, digest: &str) -> Option<String> {
 /// What happened to a run.
 #[derive(Debug)]
 pub(super) enum StoreOutcome {
-    /// It was added; this is the stored record.
-    New(Box<RunRecord>),
+    /// It was added; this is the stored record. The log of that other run begins the same.
+    New(Box<RunRecord>, Option<i64>),
     /// It already exists, as this run.
     Already(i64),
     /// This run came from a shorter version of the log, and remains.
@@ -157,12 +158,16 @@ impl<'a> Shelf<'a> {
     /// The file cannot be read or written.
     pub(super) fn keep(&mut self, run: &RunRecord, log: &Identity) -> Result<StoreOutcome> {
         let same = self.same(run, log)?;
-        let shorter: Vec<i64> = self
+        let mut shorter: Vec<i64> = self
             .logs
             .iter()
             .filter(|(id, digest)| !same.contains(id) && log.grew_from(digest))
             .map(|(id, _)| *id)
             .collect();
+        let alike = self.alike(run, &same, &shorter)?;
+        if alike.is_some() {
+            shorter.clear();
+        }
         if !self.replace {
             if let Some(id) = same.first() {
                 return Ok(StoreOutcome::Already(*id));
@@ -177,7 +182,35 @@ impl<'a> Shelf<'a> {
         self.logs.retain(|(id, _)| !others.contains(id));
         let digest = run.fact(names::IMPORT_SHA256).unwrap_or_default();
         self.logs.push((id, digest.to_owned()));
-        judged(self.results, id, &waivers).map(|record| StoreOutcome::New(Box::new(record)))
+        let record = judged(self.results, id, &waivers)?;
+        Ok(StoreOutcome::New(Box::new(record), alike))
+    }
+
+    /// The run whose log has most intervals in common with this one, at least those of the
+    /// `shorter` runs, without being its beginning: a shorter run may be of that log instead.
+    fn alike(&self, run: &RunRecord, same: &[i64], shorter: &[i64]) -> Result<Option<i64>> {
+        let intervals = |id: i64| {
+            let record = self.results.load(id, &Scope::terminal())?;
+            Ok::<_, ResultsError>(record.intervals)
+        };
+        let mut least = 0;
+        for id in shorter {
+            least = least.max(intervals(*id)?.len());
+        }
+        if least == 0 {
+            return Ok(None);
+        }
+        let mut best: Option<(usize, i64)> = None;
+        for (id, _) in &self.logs {
+            if same.contains(id) || shorter.contains(id) {
+                continue;
+            }
+            let common = in_common(&run.intervals, &intervals(*id)?);
+            if common >= least && best.is_none_or(|(most, _)| common > most) {
+                best = Some((common, *id));
+            }
+        }
+        Ok(best.map(|(_, id)| id))
     }
 
     /// The run with the note and factors of the runs that it replaces, unless it has its own, and
@@ -213,6 +246,16 @@ impl<'a> Shelf<'a> {
         }
         Ok(found)
     }
+}
+
+/// The number of intervals at the beginning with the same rate of events.
+fn in_common(one: &[IntervalSummary], other: &[IntervalSummary]) -> usize {
+    let rate = |interval: &IntervalSummary| {
+        let printed = interval.printed.and_then(|printed| printed.events_per_s);
+        printed.unwrap_or(interval.counters.events as f64)
+    };
+    let pairs = one.iter().zip(other);
+    pairs.take_while(|(a, b)| rate(a) == rate(b)).count()
 }
 
 /// Judges a stored run, and reads it.
@@ -251,7 +294,8 @@ mod tests {
         let imported = dyno_import::import(tool, &[log], &[], &Options::default()).unwrap();
         let runs = imported.runs.iter().zip(&imported.logs);
         let texts = runs.map(|(run, log)| match shelf.keep(run, log).unwrap() {
-            StoreOutcome::New(record) => format!("new {}", record.id),
+            StoreOutcome::New(record, None) => format!("new {}", record.id),
+            StoreOutcome::New(record, Some(id)) => format!("new {} like {id}", record.id),
             StoreOutcome::Already(id) => format!("already {id}"),
             StoreOutcome::Shorter(id) => format!("shorter {id}"),
         });
@@ -275,6 +319,27 @@ mod tests {
         let ids = results.imported_logs().unwrap();
         let ids: Vec<i64> = ids.into_iter().map(|(id, _)| id).collect();
         assert_eq!(ids, [4, 5, 6]);
+    }
+
+    #[test]
+    fn a_changed_copy_of_a_log_is_another_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&folder.path().join("dyno.db")).unwrap();
+        let whole = include_str!("../../../../dyno-import/fixtures/deadlocks.out");
+        let beginning = whole.split("SQL statistics").next().unwrap();
+        let changed = whole.replace("16340", "26340");
+        assert_ne!(changed, whole);
+        for replace in [false, true] {
+            let mut shelf = Shelf::of(&mut results, replace).unwrap();
+            let mut read = |text: &str| outcomes(&mut shelf, Tool::Sysbench, text);
+            let expected = match replace {
+                false => ["new 1", "new 2", "new 3 like 1"],
+                // The beginning may be that of either.
+                true => ["new 4 like 3", "new 5", "new 6 like 4"],
+            };
+            let found = [whole, beginning, &changed].map(|text| read(text).join(" "));
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
@@ -349,7 +414,7 @@ mod tests {
             words.give(&mut run);
             let mut shelf = Shelf::of(results, true).unwrap();
             match shelf.keep(&run, &imported.logs[0]).unwrap() {
-                StoreOutcome::New(record) => record,
+                StoreOutcome::New(record, _) => record,
                 other => panic!("{other:?}"),
             }
         };

@@ -65,10 +65,16 @@ const OF_ALL: [&str; 16] = [
 
 /// The other options of each action.
 const OPTIONS: [(&str, &[&str]); 6] = [
-    ("plan", &[]),
+    ("plan", &["plan"]),
     (
         "run",
-        &["accept-changes", "keep-servers", "max-failures", "reload"],
+        &[
+            "accept-changes",
+            "keep-servers",
+            "max-failures",
+            "plan",
+            "reload",
+        ],
     ),
     (
         "resume",
@@ -114,6 +120,10 @@ pub(super) fn main(args: &[String]) -> Result<u8> {
         ));
         return Ok(STATUS_DONE);
     }
+    let action = match parsed.has("plan") {
+        true if action == "run" => "plan",
+        _ => action,
+    };
     refuse(action, &parsed)?;
     match action {
         "plan" => plan::main(&parsed, words),

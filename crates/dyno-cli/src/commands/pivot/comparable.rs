@@ -8,17 +8,23 @@ use dyno_verdict::Layout;
 use crate::console;
 
 /// Leaves out runs without a figure: no event ended.
-pub(super) fn leave_out_empty(lines: &mut Vec<RunLine>) {
-    let is_empty = |line: &RunLine| match line.events_per_s {
+pub(super) fn leave_out_empty(lines: &mut Vec<RunLine>, named: &[i64]) {
+    report(&empty_to_report(lines, named), "no event ended");
+    lines.retain(|line| !is_empty(line));
+}
+
+fn is_empty(line: &RunLine) -> bool {
+    match line.events_per_s {
         Some(rate) => rate <= 0.0,
         None => line.stage != RunStage::Imported,
-    };
-    let ids = lines
-        .iter()
-        .filter(|line| is_empty(line))
-        .map(|line| line.id);
-    report(&ids.collect::<Vec<_>>(), "no event ended");
-    lines.retain(|line| !is_empty(line));
+    }
+}
+
+/// A run that ended before its first event matters only to a user who names it.
+fn empty_to_report(lines: &[RunLine], named: &[i64]) -> Vec<i64> {
+    let empty = lines.iter().filter(|line| is_empty(line));
+    let empty = empty.filter(|line| line.stage == RunStage::Completed || named.contains(&line.id));
+    empty.map(|line| line.id).collect()
 }
 
 /// Leaves out open loops among closed ones or the reverse, whichever are fewer, because they are
@@ -111,7 +117,51 @@ fn report(ids: &[i64], why: &str) {
 
 #[cfg(test)]
 mod tests {
+    use dyno_core::factors::Factors;
+    use dyno_core::record::Source;
+
     use super::*;
+
+    fn line(id: i64, stage: RunStage, events_per_s: Option<f64>) -> RunLine {
+        RunLine {
+            id,
+            name: format!("run {id}"),
+            stage,
+            verdict: None,
+            checks: 0,
+            checks_made: 0,
+            checks_waived: 0,
+            source: Source::Dyno,
+            started_unix_s: None,
+            workload: Some("tpcc".to_owned()),
+            command: "run".to_owned(),
+            target: String::new(),
+            product: String::new(),
+            server_version: String::new(),
+            sessions: Some(1),
+            offered_per_s: None,
+            events_per_s,
+            queries_per_s: None,
+            p95_ms: None,
+            p99_ms: None,
+            errors: None,
+            note: String::new(),
+            factors: Factors::new(),
+            schedule: None,
+        }
+    }
+
+    #[test]
+    fn runs_that_failed_at_once_are_only_reported_if_named() {
+        let lines = [
+            line(1, RunStage::Completed, Some(100.0)),
+            line(2, RunStage::Completed, Some(0.0)),
+            line(3, RunStage::Failed, None),
+            line(4, RunStage::Imported, None),
+        ];
+        assert_eq!(empty_to_report(&lines, &[]), [2]);
+        assert_eq!(empty_to_report(&lines, &[1, 3]), [2, 3]);
+    }
 
     #[test]
     fn servers_without_a_level_are_found() {

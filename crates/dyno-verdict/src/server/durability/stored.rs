@@ -345,8 +345,7 @@ fn of_table(group: &TableGroup) -> Option<(Class, String)> {
                 true => "has partitions that are UNLOGGED",
                 false => "is UNLOGGED",
             };
-            let why = format!("{names} {of}, so a crash of the server empties it");
-            return Some((Class::Emptied, why));
+            return Some((Class::Emptied, format!("{names} {of}")));
         }
         Some("temporary") => return Some((Class::Emptied, format!("{names} is temporary"))),
         _ => {}
