@@ -113,8 +113,11 @@ fn list(arg: &str) -> Option<Vec<Range<usize>>> {
         if value.matches(is_quote).count() % 2 == 1 {
             return None;
         }
-        if of_secret(name.trim()).is_some_and(|class| is_secret(class, value)) {
-            first_is_secret |= from == 0;
+        let class = of_secret(name.trim());
+        let is_hidden = class.is_some_and(|class| is_secret(class, value));
+        // Without a value before the semicolon, the password may begin with it.
+        first_is_secret |= from == 0 && (is_hidden || class.is_some() && value.is_empty());
+        if is_hidden {
             spans.push(value_at..value_at + value.len());
         } else {
             spans.extend(shifted(prose(value), value_at));

@@ -102,6 +102,7 @@ fn described(of: &History, figure: &FigureHistory, change: &HistoryChange) -> St
 
 #[cfg(test)]
 pub(super) mod tests {
+    use dyno_core::catalogue::names;
     use dyno_core::figures::{MS, PER_SECOND};
     use dyno_core::finding::Verdict;
     use dyno_core::reported::Better;
@@ -190,7 +191,7 @@ pub(super) mod tests {
             unrecorded: false,
         };
         let found = vec![
-            difference("host.kernel", "6.1", "6.12"),
+            difference(names::HOST_KERNEL, "6.1", "6.12"),
             difference("setting sort_buffer_size", "1", "2"),
             difference("setting log_bin", "OFF", "ON"),
             difference("server", "MariaDB 10.11.19", "MariaDB 11.4.2"),
@@ -202,10 +203,13 @@ pub(super) mod tests {
             let terminal: Vec<&str> = terminal.split_whitespace().collect();
             [terminal.join(" "), crate::markdown::history(&of)]
         };
-        let all = "first differences: server MariaDB 10.11.19 → MariaDB 11.4.2, setting log_bin \
-                   OFF → ON, host.kernel 6.1 → 6.12 and 1 more";
+        let all = format!(
+            "first differences: server MariaDB 10.11.19 → MariaDB 11.4.2, setting log_bin OFF → \
+             ON, {} 6.1 → 6.12 and 1 more",
+            names::HOST_KERNEL
+        );
         for text in texts(found.clone()) {
-            assert!(text.contains(all), "{text}");
+            assert!(text.contains(&all), "{text}");
         }
         for text in texts(found[2..3].to_vec()) {
             let one = "; first differences: setting log_bin OFF → ON";

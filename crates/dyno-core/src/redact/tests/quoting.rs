@@ -129,3 +129,11 @@ proptest! {
         let _ = argv(&super::words(&line));
     }
 }
+
+#[test]
+fn a_value_may_look_like_a_list() {
+    for value in [";Zq7XkWv9Yj=", ";Zq7Xk=1;Wv9Yj=2"] {
+        let line = format!("$ PASSWORD='{value}' sysbench run");
+        assert_eq!(leaks(&line), None, "{line}");
+    }
+}
