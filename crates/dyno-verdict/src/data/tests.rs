@@ -205,7 +205,7 @@ fn a_purge_that_falls_behind_is_noticed() {
         series(run, "db.innodb.history_list_length", &list(2_600.0, 1e6));
     });
     // A summary shows only the first sentence, which is the reason.
-    let expected = "Purge fell behind: the history list went from 1,300 to 74,100. The data went";
+    let expected = "Purge fell behind: the history list went from 1,300 to 74,100. The data (";
     assert_begins(&behind.evidence, expected);
     assert!(behind.advice.contains("innodb_purge_threads"));
     // Known even if the size of the data is not.
@@ -243,7 +243,10 @@ fn memory_that_grows_to_the_end_is_noticed() {
     let sizes = (0..30).map(|second| (4.0 + f64::from(second) / 10.0) * GIB);
     series(&mut both, "data.data", &sizes.collect::<Vec<f64>>());
     let both = judged(&both, "growth");
-    assert_begins(&both.evidence, "The data went from 4");
+    assert_begins(
+        &both.evidence,
+        "The data (the files of all tables and indexes) went from 4",
+    );
     assert_has(&both.evidence, "The server's memory");
     assert_eq!(grows(bytes(2e7, 30), 2e7).outcome, Pass, "a cache fills");
     assert_eq!(grows(bytes(2e7, 14), 0.0).outcome, Pass, "sessions began");
