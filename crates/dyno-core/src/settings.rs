@@ -62,7 +62,7 @@ pub const OF_SESSIONS: [&str; 30] = [
     "pgaudit.log",
 ];
 
-/// Stands for a value that sessions set and that their statements do not show, such as a bound one.
+/// Recorded if sessions set a value that their statements do not contain, such as a parameter.
 pub const UNKNOWN: &str = "unknown";
 
 /// Whether a setting changes by itself.

@@ -91,8 +91,8 @@ impl Level {
 }
 
 impl Experiment {
-    /// The settings that the levels of its factors change, and those that change with them. An
-    /// asterisk in the file is left out: the beginning of a name stands for all such names.
+    /// The settings that the levels of its factors change, and those that change with them. A
+    /// name that ended with an asterisk matches every setting that begins with it.
     pub fn varied(&self) -> Vec<String> {
         let all = self.factors.iter().flat_map(Factor::settings);
         let all: BTreeSet<&str> = all.map(|name| name.trim_end_matches('*')).collect();

@@ -76,7 +76,7 @@ impl PidStat {
         matches!(self.state, b'T' | b't')
     }
 
-    /// Whether it ended, and its parent has not waited for it.
+    /// Whether it has ended: a zombie, or dead.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }

@@ -223,7 +223,7 @@ mod tests {
         others.look(&Near::default());
         let (is_known, running) = (key(&others), others.backups());
         backup.kill().unwrap();
-        // It has ended, even if nobody has waited for it yet.
+        // A zombie has ended.
         let until = Clock.now() + 20_000_000_000;
         while others.backups() == running && Clock.now() < until {
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -180,7 +180,7 @@ fn bounds(metric: &Metric) -> String {
 }
 
 /// Both sides by their differences: the intended ones, or the servers, or the only one; else by
-/// their runs. What a log does not show names no side.
+/// their runs. A value that a log lacks does not name a side.
 fn sides(comparison: &Comparison) -> (String, String) {
     const WIDTH: usize = 44;
     let all = &comparison.differences;

@@ -297,7 +297,7 @@ fn transactions(
         let path = files.remove(0);
         if !without {
             notes.push(format!(
-                "{path} is imported as a separate run: its name does not show which output in the \
+                "{path} is imported as a separate run: its name does not say which output in the \
                  folder it belongs to"
             ));
         }
@@ -391,7 +391,7 @@ fn of_kind(
                 }
             }
             _ => notes.push(format!(
-                "{file} is left out: its name does not show which log in the folder it belongs to"
+                "{file} is left out: its name does not say which log in the folder it belongs to"
             )),
         }
     }
