@@ -5,7 +5,7 @@ use dyno_core::plan::{Drive, Scheduled};
 use dyno_core::record::{NotObserved, Operation, RunRecord, Span};
 use dyno_core::summary::{IntervalSummary, OperationSummary, RunSummary};
 use dyno_core::text::tenths;
-use dyno_core::unknown::{OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN};
+use dyno_core::unknown::{ERRORS_BY_CODE, OTHER_OF_INTERVALS_UNKNOWN, OTHER_UNKNOWN};
 
 use crate::bins::{self, ROOM_S};
 use crate::summarize;
@@ -332,7 +332,7 @@ fn unknown(summary: &RunSummary, profiled: bool) -> Vec<NotObserved> {
             "the client's own cost is known for the whole run",
         ),
         gap(
-            "errors.by_code",
+            ERRORS_BY_CODE,
             "errors are counted by code for the whole run",
         ),
     ];

@@ -6,7 +6,7 @@ mod json;
 use crate::record::NotObserved;
 use crate::summary::RunSummary;
 
-pub use json::{forget, forget_reversibly, restore};
+pub use json::{ERRORS_BY_CODE, forget, forget_reversibly, restore};
 
 /// The part of a run that a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,6 +17,15 @@ const ZERO_IF_UNKNOWN: [(&str, &str, &[&str]); 3] = [
     ("operations.done_per_s", "operations", &["done_per_s"]),
 ];
 
+/// Counts of an operation that are zero if the run's retries are unknown.
+const RETRIES: [&str; 2] = ["retries", "retried"];
+
+/// The errors by their code, and their name in `not_observed`.
+const ERRORS: &str = "errors";
+
+/// A gap: errors are counted, but not by code.
+pub const ERRORS_BY_CODE: &str = "errors.by_code";
+
 /// The lengths of a run.
 const LENGTHS: [&str; 2] = ["measured_s", "elapsed_s"];
 
@@ -50,12 +59,31 @@ pub fn forget(run: &mut Value, gaps: &[NotObserved]) {
             KINDS.iter().for_each(|kind| totals[*kind] = Value::Null);
         }
     }
+    if unknown("counters.retries") {
+        totals_of_operations(run).for_each(|totals| zeros_to_null(totals, &RETRIES));
+    }
+    let uncoded = unknown(ERRORS) || unknown(ERRORS_BY_CODE) && has_errors(run);
+    if let Some(errors) = run.get_mut(ERRORS).filter(|_| uncoded) {
+        if errors.as_object().is_some_and(Map::is_empty) {
+            *errors = Value::Null;
+        }
+    }
     let of_intervals = counters(gaps, Of::Intervals);
     let intervals = run.get_mut("intervals").and_then(Value::as_array_mut);
     for interval in intervals.into_iter().flatten() {
         zeros_to_null(interval, &of_intervals);
         zeros_to_null(&mut interval["counters"], &of_intervals);
     }
+}
+
+fn has_errors(run: &Value) -> bool {
+    let counts = ["errors", "errors_seen"].map(|name| run["totals"][name].as_u64());
+    counts.iter().any(|count| count.is_some_and(|count| count > 0))
+}
+
+fn totals_of_operations(run: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let operations = run.get_mut("operations").and_then(Value::as_array_mut);
+    (operations.into_iter().flatten()).filter_map(|operation| operation.get_mut("totals"))
 }
 
 fn zeros_to_null(object: &mut Value, fields: &[&str]) {
@@ -124,6 +152,10 @@ pub fn restore(run: &mut Value) {
             None => {}
         }
     }
+    totals_of_operations(run).for_each(|totals| nulls_to_zero(totals, &RETRIES));
+    if let Some(errors) = run.get_mut(ERRORS).filter(|errors| errors.is_null()) {
+        *errors = Map::new().into();
+    }
 }
 
 fn nulls_to_zero(object: &mut Value, fields: &[&str]) {
@@ -146,7 +178,11 @@ mod tests {
             "measured_s": 60.0, "elapsed_s": 60.0,
             "totals": {"events": 900, "reads": 0, "writes": 0, "other": 4500, "rows": 0},
             "rates": {"events_per_s": 15.0, "queries_per_s": null},
-            "operations": [{"name": "a", "done_per_s": 0.0}, {"name": "b", "done_per_s": 2.5}],
+            "errors": {},
+            "operations": [
+                {"name": "a", "done_per_s": 0.0, "totals": {"done": 0, "retries": 0, "retried": 0}},
+                {"name": "b", "done_per_s": 2.5, "totals": {"done": 9, "retries": 2, "retried": 1}}
+            ],
             "fairness": null
         })
     }
@@ -155,6 +191,8 @@ mod tests {
     fn forgotten_figures_are_restored() {
         let all = [
             "counters.rows",
+            "counters.retries",
+            ERRORS,
             KINDS_UNKNOWN,
             LENGTH_UNKNOWN,
             "operations.done_per_s",
@@ -173,7 +211,12 @@ mod tests {
             (&run["measured_s"], &run["elapsed_s"]),
             (&Value::Null, &Value::Null)
         );
-        assert_eq!(run["operations"][0]["done_per_s"], Value::Null);
+        assert_eq!(
+            run["operations"][0],
+            json!({"name": "a", "done_per_s": null,
+                   "totals": {"done": 0, "retries": null, "retried": null}})
+        );
+        assert_eq!(run["errors"], Value::Null);
         assert_eq!(
             run["assumed"],
             json!({"/measured_s": 60.0, "/elapsed_s": 60.0, "/totals/events": 900,
@@ -188,6 +231,20 @@ mod tests {
         let mut run = summary();
         forget_reversibly(&mut run, &[]);
         assert_eq!(run, summary());
+    }
+
+    #[test]
+    fn errors_without_their_codes_are_null() {
+        let gaps = [NotObserved {
+            what: ERRORS_BY_CODE.to_owned(),
+            why: String::new(),
+        }];
+        let mut run = summary();
+        forget(&mut run, &gaps);
+        assert_eq!(run["errors"], json!({}));
+        run["totals"]["errors_seen"] = 3.into();
+        forget(&mut run, &gaps);
+        assert_eq!(run["errors"], Value::Null);
     }
 
     #[test]

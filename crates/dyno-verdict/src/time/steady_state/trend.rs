@@ -201,11 +201,15 @@ fn meanwhile(view: &View, at_s: f64) -> String {
     }
 }
 
-/// The server's dirty pages at the beginning and at the end.
+/// The server's dirty pages at the beginning and at the end, if that is a change of its cache that
+/// may explain a trend.
 fn pages(view: &View) -> String {
+    const CHANGE_MIN: f64 = 0.01;
+    let total = view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL);
     let dirty = view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY);
-    let moved = dirty.filter(|(first, last)| first != last);
-    moved.map_or_else(String::new, |(first, last)| {
+    let ends = dirty.zip(total);
+    let moved = ends.filter(|((first, last), (_, all))| (last - first).abs() >= CHANGE_MIN * all);
+    moved.map_or_else(String::new, |((first, last), _)| {
         format!(
             "; dirty pages went from {} to {}",
             text::rate(first),
