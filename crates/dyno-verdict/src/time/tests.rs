@@ -93,6 +93,23 @@ fn an_endless_ramp_is_not_steady() {
 }
 
 #[test]
+fn a_drift_names_dirty_pages_only_if_they_moved() {
+    for (last, named) in [(6.0, false), (4_000.0, true)] {
+        let rates: Vec<f64> = (0..30).map(|s| 1500.0 - 30.0 * f64::from(s)).collect();
+        let mut run = rated(&rates);
+        let mut dirty = [0.0; 30];
+        dirty[29] = last;
+        series(&mut run, names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY, &dirty);
+        let total = names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL;
+        series(&mut run, total, &[16_384.0; 30]);
+        let found = check(&run, "steady-state", Doubt);
+        assert_has(&found.evidence, "drifts");
+        let has = found.evidence.contains("dirty pages went from 0 to 4,000");
+        assert_eq!(has, named, "{}", found.evidence);
+    }
+}
+
+#[test]
 fn a_run_too_short_to_show_a_drift_is_not_called_steady() {
     let short = check(
         &rated(&noisy(12, 1000.0, 0.3, 3)),

@@ -56,6 +56,20 @@ function event()
 end
 "#;
 
+/// Weakens the server while its sessions begin, and sets it back at their end.
+const WEAKENS: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   con:query("SET GLOBAL innodb_flush_log_at_trx_commit = 0")
+end
+function event()
+   con:query("UPDATE sbtest1 SET k = k + 1 WHERE id = " .. sysbench.rand.uniform(1, 500))
+end
+function thread_done()
+   con:query("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+end
+"#;
+
 fn class(run: &Judged) -> String {
     let evidence = run.finding("durability")["evidence"].as_str().unwrap();
     evidence.to_lowercase()
@@ -121,6 +135,19 @@ fn reports_a_storage_engine_without_a_log() {
         "{}",
         run.findings_text()
     );
+}
+
+#[test]
+fn reports_a_setting_that_the_script_weakens() {
+    let _turn = in_parallel();
+    let (_server, url) = private(Kind::Mariadb);
+    dyno(&format!("prepare {TABLE} --target {url}"));
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("weakens.lua");
+    fs::write(&script, WEAKENS).unwrap();
+    let run = judged(&format!("{} --target {url} -c 2 {RUN}", script.display()));
+    let words = "lost on process crash because innodb_flush_log_at_trx_commit = 0";
+    assert!(class(&run).starts_with(words), "{}", run.findings_text());
 }
 
 #[test]
