@@ -17,6 +17,8 @@ thresholds! {
         "monitoring takes milliseconds per second; more is a load";
     pub(super) SHORT = 3.0, "count", "connections that are not the run's":
         "the session list misses short sessions; an observer that reconnects makes one connection";
+    pub(super) SHORT_RATE = 0.2, "per second", "rate of connections that are not the run's":
+        "exporters and health checks connect every 10 to 15 s, and take milliseconds";
 }
 
 /// A script that connects makes at least one connection per this many events; fewer connections
@@ -124,7 +126,8 @@ fn short(view: &View, counted: &str) -> Option<CheckResult> {
     let own = totals.reconnects + totals.connects_failed;
     let others = connections - own as f64;
     let events = totals.events as f64 * covered_s / view.length_s;
-    if others < SHORT.value || others >= events * OWN_SHARE {
+    let are_few = others < SHORT.value || others < SHORT_RATE.value * covered_s;
+    if are_few || others >= events * OWN_SHARE {
         return None;
     }
     // MariaDB counts each job of its event scheduler as a connection.
