@@ -169,6 +169,8 @@ fn each_setting_has_its_class() {
     // The worst counts.
     let settings = [(flush, "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
     assert_eq!(class(&settings), Some(Class::LastCommits));
+    let fast = class(&[(flush, "1"), ("innodb_doublewrite", "fast")]);
+    assert_eq!(fast, Some(Class::LastCommits));
     let settings = [(flush, "0"), ("innodb_doublewrite", "OFF")];
     assert_eq!(class(&settings), Some(Class::Damaged));
     assert_eq!(
