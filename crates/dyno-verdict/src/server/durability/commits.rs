@@ -4,6 +4,7 @@
 use dyno_core::catalogue::names;
 
 use crate::check::thresholds;
+use crate::data::are_of_other_engines;
 use crate::text;
 use crate::view::View;
 
@@ -153,6 +154,8 @@ pub(super) fn committed_nothing(view: &View) -> bool {
     match view.embedded() {
         // Something else may have changed the file, such as a checkpoint.
         true => !attaches(view) && only_begins_and_ends(view),
+        // InnoDB does not count the rows of other engines.
+        false if are_of_other_engines(view) => only_begins_and_ends(view),
         false => {
             let rows = view.mean_sum(&INNODB_ROWS).zip(view.events_per_s());
             rows.is_some_and(|(rows, events)| rows < COMMITS_MIN * events)

@@ -301,3 +301,29 @@ fn another_server_decides_about_foreign_tables() {
     let unlogged = ("db.table[un].persistence", "unlogged");
     assert_eq!(of(&[far, unlogged], 20_000).outcome, Doubt);
 }
+
+#[test]
+fn counters_of_innodb_omit_the_rows_of_other_engines() {
+    let mut run = closed(&[1000.0; 20], Product::Mysql);
+    fact(&mut run, "db.table[sbtest1].engine", "ROCKSDB");
+    setting(&mut run, "rocksdb_flush_log_at_trx_commit", "0");
+    setting(&mut run, "rocksdb_manual_wal_flush", "ON");
+    summary(&mut run).totals.writes = 0;
+    for change in ["inserted", "updated", "deleted"] {
+        let name = format!("db.status.innodb_rows_{change}");
+        series(&mut run, &name, &[0.0; 20]);
+    }
+    // Procedures may have changed some.
+    let found = durability(&run);
+    let words = "Lost on process crash because rocksdb_flush_log_at_trx_commit = 0";
+    assert_begins(&found.evidence, words);
+    // BEGIN and COMMIT, and nothing else without a result.
+    let others = summary(&mut run).totals.other;
+    fact(
+        &mut run,
+        "client.statements.commits",
+        &(others / 2).to_string(),
+    );
+    let found = durability(&run);
+    assert_begins(&found.evidence, "The run committed no writes");
+}
