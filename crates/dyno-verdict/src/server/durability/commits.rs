@@ -3,6 +3,7 @@
 
 use dyno_core::catalogue::names;
 
+use super::stored::foreign;
 use crate::check::thresholds;
 use crate::data::are_of_other_engines;
 use crate::text;
@@ -79,7 +80,10 @@ pub(super) fn of(view: &View) -> Commits {
     if let Some(missing) = missing {
         return Commits::Missing(missing);
     }
-    if let Some(why) = unsynced(view, ends.writing.min(ends.commits)) {
+    // Each of them changed a row, unless another server has the table.
+    let writing = ends.writing.min(ends.commits);
+    let writing = rows_changed(view).map_or(writing, |rows| rows.min(writing));
+    if let Some(why) = unsynced(view, writing) {
         return Commits::Unsynced(why);
     }
     match ends.are_few() {
@@ -282,7 +286,9 @@ impl<'a> Ends<'a> {
         if open == 0 || open * 2 < sessions {
             return None;
         }
-        let rows = rows_changed(self.view).filter(|rows| *rows < ROWS_MIN * self.writing);
+        // Rows of foreign tables are counted elsewhere.
+        let rows = rows_changed(self.view)
+            .filter(|rows| *rows < ROWS_MIN * self.writing && foreign(self.view).is_empty());
         let rows = match (rows, self.are_few()) {
             (None, false) => return None,
             (None, true) => String::new(),

@@ -291,6 +291,17 @@ fn another_server_decides_about_foreign_tables() {
         assert_eq!(found.durability, None);
         assert!(found.evidence.ends_with(words), "{}", found.evidence);
     }
+    // Its server counts the rows, and syncs them.
+    for open in ["0 of 16", "16 of 16"] {
+        let mut run = postgres(1000.0, 0.0, 1.5, 20_000);
+        for (name, value) in used {
+            fact(&mut run, name, value);
+        }
+        fact(&mut run, "client.sessions.in_transaction", open);
+        let found = durability(&run);
+        assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+        assert_has(&found.evidence, "Each commit durable");
+    }
     // Neither a table that the run did not use nor reads have anything to lose there.
     assert_eq!(
         of(&[far, ("db.table[far].used", "no")], 20_000).outcome,
