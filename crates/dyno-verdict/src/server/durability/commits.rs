@@ -245,12 +245,23 @@ impl<'a> Ends<'a> {
         })
     }
 
+    /// Whether the run sent a COMMIT for each session, or more: even one for hundreds of events
+    /// commits all of them.
+    fn are_batches(&self) -> bool {
+        let own = self.view.run.fact(names::CLIENT_STATEMENTS_COMMITS);
+        let own = own.and_then(|count| count.parse::<u64>().ok());
+        let sessions = self.view.drive().map(|drive| u64::from(drive.sessions));
+        own.zip(sessions)
+            .is_some_and(|(own, sessions)| own >= sessions.max(1))
+    }
+
     /// Whether the commits are not the run's: observers and others make some.
     fn are_few(&self) -> bool {
         let below = |commits: f64, part: f64| commits < part * self.writing;
         let own = client(self.view, names::CLIENT_STATEMENTS_COMMITS);
-        below(self.commits, COMMITS_MIN)
-            || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN))
+        let are_few = below(self.commits, COMMITS_MIN)
+            || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN));
+        are_few && !self.are_batches()
     }
 
     /// The value that all sessions had; `None` if they changed it.

@@ -160,6 +160,22 @@ fn transactions_end_without_a_commit_statement() {
 }
 
 #[test]
+fn a_commit_keeps_hundreds_of_events() {
+    let of = |own: &str, outcome| {
+        expect("durability", outcome, |run| {
+            counted(run, 2.0, 0.0);
+            summary(run).totals.writes = 30_000;
+            setting(run, "autocommit", "OFF");
+            fact(run, "client.statements.commits", own);
+        })
+    };
+    let kept = of("60", Pass);
+    assert_has(&kept.evidence, "2 commits per second");
+    let lost = of("0", Doubt);
+    assert_has(&lost.evidence, "autocommit = OFF");
+}
+
+#[test]
 fn sessions_may_turn_the_log_off() {
     let rocks = |bytes: f64| {
         let finding = expect("durability", Pass, |run| {
