@@ -291,6 +291,11 @@ fn another_server_decides_about_foreign_tables() {
         assert_eq!(found.durability, None);
         assert!(found.evidence.ends_with(words), "{}", found.evidence);
     }
+    let mut spider = closed(&[1000.0; 20], Product::Mysql);
+    fact(&mut spider, "db.table[sbtest1].engine", "SPIDER");
+    let found = durability(&spider);
+    assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+    assert_has(&found.evidence, "foreign table sbtest1: its server decides");
     // Its server counts the rows, and syncs them.
     for open in ["0 of 16", "16 of 16"] {
         let mut run = postgres(1000.0, 0.0, 1.5, 20_000);
