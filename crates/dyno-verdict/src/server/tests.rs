@@ -62,6 +62,11 @@ fn nodes_that_a_cluster_paused_are_doubted() {
     expect("flow-control", Pass, |run| {
         series(run, DELAYED, &[0.16; 30])
     });
+    // One side of a duet has half of the sessions.
+    expect("flow-control", NotChecked, |run| {
+        series(run, DELAYED, &[1.6; 30]);
+        fact(run, "duet.one_server", "yes");
+    });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
     check(&sqlite, "flow-control", NotChecked);
 }
