@@ -112,6 +112,16 @@ fn syncs_that_reach_no_disk_do_not_count() {
         synced(1.0, 12.0)(run);
         series(run, "db.rocksdb.wal_synced", &[800.0; 30]);
     });
+    // A log on a network file system, or on a disk without requests; and one on another disk.
+    for (disk, outcome) in [(None, Pass), (Some("pmem0"), Pass), (Some("sdb"), Doubt)] {
+        expect("durability", outcome, |run| {
+            synced(800.0, 12.0)(run);
+            fact(run, "data.redo.filesystem.type", "some");
+            if let Some(disk) = disk {
+                fact(run, "data.redo.disk", disk);
+            }
+        });
+    }
     // A few syncs of an idle log may fall between two looks.
     expect("durability", Pass, synced(3.0, 0.0));
     // A disk without requests has no counts, and the disks of another host are unknown.
