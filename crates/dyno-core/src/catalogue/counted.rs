@@ -111,6 +111,7 @@ bare! {
         DB_DATABASE_TEMP_FILES = "db.database.temp_files";
         DB_DATABASE_TEMP_BYTES = "db.database.temp_bytes";
         DB_DATABASE_DEADLOCKS = "db.database.deadlocks";
+        DB_DATABASE_CONFLICTS = "db.database.conflicts";
         DB_DATABASE_SESSIONS = "db.database.sessions";
         DB_SERVER_SESSIONS = "db.server_sessions";
         DB_DATABASE_SIZE = "db.database.size";

@@ -88,7 +88,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     count("db.database.tup_*", "pg_stat_database.tup_…")
         .counts(Row)
         .note("including rows of transactions that were rolled back"),
-    count("db.database.conflicts", "pg_stat_database.conflicts"),
+    count(names::DB_DATABASE_CONFLICTS, "pg_stat_database.conflicts"),
     count(names::DB_DATABASE_TEMP_FILES, "pg_stat_database.temp_files"),
     count(names::DB_DATABASE_TEMP_BYTES, "pg_stat_database.temp_bytes").counts(Byte),
     count(names::DB_DATABASE_DEADLOCKS, "pg_stat_database.deadlocks"),

@@ -1,5 +1,6 @@
 //! Conflicts of sessions by what ended them.
 
+use dyno_core::catalogue::names;
 use dyno_core::db::ErrorKind;
 use dyno_core::interval::ErrorsByCode;
 
@@ -30,6 +31,12 @@ impl Conflict {
 
 /// Advice on most of the conflicts.
 pub(super) fn advice(view: &View, codes: &ErrorsByCode) -> &'static str {
+    // Only standby servers count them, and no session can change their rows.
+    if view.mean(names::DB_DATABASE_CONFLICTS) > Some(0.0) {
+        return "Recovery on this standby server removed rows or locked tables that statements \
+                were reading, and cancelled them. Turn on hot_standby_feedback, raise \
+                max_standby_streaming_delay, or use shorter transactions.";
+    }
     match most(codes) {
         Conflict::Serialization if view.run.head.workload.name == "tpcc" => {
             "Transactions changed rows that others had changed since they began. Use fewer \
@@ -70,7 +77,7 @@ fn most(codes: &ErrorsByCode) -> Conflict {
 #[cfg(test)]
 mod tests {
     use dyno_core::finding::Outcome::Refuse;
-    use dyno_samples::{Product, assert_has, assert_lacks, closed, drop_series};
+    use dyno_samples::{Product, assert_has, assert_lacks, closed, drop_series, series};
 
     use super::*;
     use crate::errors::tests::failing;
@@ -107,5 +114,18 @@ mod tests {
         }
         let waited = advice_on(Product::Mysql, "tpcc", &[("1205", 30_000), ("1213", 9)]);
         assert_has(&waited, "Use fewer sessions or more rows");
+    }
+
+    #[test]
+    fn a_standby_cancels_statements_for_its_recovery() {
+        let mut run = closed(&[1000.0; 20], Product::Postgres);
+        failing(&mut run, "40001", ErrorKind::Conflict, 30_000);
+        series(&mut run, "db.database.conflicts", &[0.0; 20]);
+        let advice = check(&run, "errors", Refuse).advice;
+        assert_has(&advice, "READ COMMITTED");
+        series(&mut run, "db.database.conflicts", &[1_500.0; 20]);
+        let advice = check(&run, "errors", Refuse).advice;
+        assert_has(&advice, "hot_standby_feedback");
+        assert_lacks(&advice, "READ COMMITTED");
     }
 }

@@ -79,13 +79,10 @@ fn goes_somewhere(value: &str) -> bool {
     !value.split(',').any(|place| place.trim() == "none")
 }
 
-/// MariaDB's slow log filter passes statements with any plan if it is empty or lists all, as by
-/// default.
+/// MariaDB's slow log filter passes statements with any of its plans. Each statement that the query
+/// cache did not answer has the plan `query_cache_miss`, also without a query cache.
 fn lets_all_pass(value: &str) -> bool {
-    value.is_empty()
-        || ["filesort", "full_scan", "tmp_table"]
-            .iter()
-            .all(|plan| value.contains(plan))
+    value.is_empty() || value.contains("query_cache_miss")
 }
 
 fn lets_scans_pass(value: &str) -> bool {
@@ -103,7 +100,22 @@ fn audits_statements(value: &str) -> bool {
     value.is_empty() || value.split(',').any(|event| events.contains(&event.trim()))
 }
 
+/// pgaudit's classes of the statements of ordinary transactions that do not change rows: `misc` has
+/// those that begin and end a transaction.
+const AUDITED_READS: [&str; 3] = ["all", "read", "misc"];
+
+fn audits_reads(value: &str) -> bool {
+    value
+        .split(',')
+        .any(|class| AUDITED_READS.contains(&class.trim()))
+}
+
+fn audits_work(value: &str) -> bool {
+    audits_reads(value) || value.split(',').any(|class| class.trim() == "write")
+}
+
 const SLOW_LOG: &str = "slow_query_log";
+const AUDIT: &str = "pgaudit.log";
 const NO_INDEX: &str = "log_queries_not_using_indexes";
 const THROTTLE: &str = "log_throttle_queries_not_using_indexes";
 const FILTER: &str = "log_slow_filter";
@@ -170,7 +182,7 @@ const LOGGING: [Log; 20] = [
         is_nothing,
         &[LEVEL, DESTINATION, ("auto_explain.sample_rate", is_much)],
     ),
-    Log::of("pgaudit.log", |it| !it.is_empty() && it != "none", POSTGRES),
+    Log::of(AUDIT, audits_work, POSTGRES),
 ];
 
 /// Whether a setting decides what is logged.
@@ -234,9 +246,15 @@ fn writing_of<'a>(
     setting: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<(&'static str, String)> {
     let mut writing = writing(&setting);
-    // `mod` omits statements that only read.
-    let of_changes =
-        |name: &str| name == "log_statement" && setting(name).is_some_and(|it| it != "all");
+    // `mod` and `write` omit statements that only read.
+    let of_changes = |name: &str| {
+        let value = setting(name).unwrap_or_default().to_ascii_lowercase();
+        match name {
+            "log_statement" => value != "all",
+            AUDIT => !audits_reads(&value),
+            _ => false,
+        }
+    };
     writing.retain(|(name, _)| !of_changes(name) || view.totals().writes > 0);
     if let Some(share) = slow(view, &setting).filter(|share| *share >= WRITTEN.value)
         && !writing.iter().any(|(setting, _)| *setting == SLOW_LOG)

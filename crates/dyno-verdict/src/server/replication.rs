@@ -38,7 +38,10 @@ fn pauses(view: &View) -> Option<(&'static str, f64)> {
     if let Some(paused) = view.mean(names::DB_STATUS_WSREP_FLOW_CONTROL_PAUSED_NS) {
         return Some(("Galera paused writes", paused));
     }
-    let all = view.mean(names::DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM)?;
+    // The sum includes the sessions of other agents, and of the other side of a duet.
+    let all = view
+        .mean(names::DB_STATUS_GR_FLOW_CONTROL_THROTTLE_TIME_SUM)
+        .filter(|_| !view.is_shared())?;
     let sessions = view.drive().map_or(1, |drive| drive.sessions.max(1));
     let words = "group replication delayed the transactions of an average session";
     Some((words, all / f64::from(sessions)))
@@ -50,7 +53,7 @@ fn flow_control(view: &View) -> CheckResult {
     }
     let Some((what, paused)) = pauses(view) else {
         return CheckResult::not_checked(
-            "The server counts no pauses of a cluster's flow control.",
+            "The server counts no pauses of a cluster's flow control, or not this run's alone.",
         );
     };
     let asked = view

@@ -62,6 +62,11 @@ fn nodes_that_a_cluster_paused_are_doubted() {
     expect("flow-control", Pass, |run| {
         series(run, DELAYED, &[0.16; 30])
     });
+    // One side of a duet has half of the sessions.
+    expect("flow-control", NotChecked, |run| {
+        series(run, DELAYED, &[1.6; 30]);
+        fact(run, "duet.one_server", "yes");
+    });
     let sqlite = closed(&[1000.0; 20], Product::Sqlite);
     check(&sqlite, "flow-control", NotChecked);
 }
@@ -169,6 +174,8 @@ fn each_setting_has_its_class() {
     // The worst counts.
     let settings = [(flush, "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
     assert_eq!(class(&settings), Some(Class::LastCommits));
+    let fast = class(&[(flush, "1"), ("innodb_doublewrite", "fast")]);
+    assert_eq!(fast, Some(Class::LastCommits));
     let settings = [(flush, "0"), ("innodb_doublewrite", "OFF")];
     assert_eq!(class(&settings), Some(Class::Damaged));
     assert_eq!(

@@ -135,3 +135,22 @@ fn others_add_statements_and_hide_no_missing_ones() {
         check(&run, "server-counters", expected);
     }
 }
+
+#[test]
+fn sessions_may_stay_in_one_transaction() {
+    // The run only reads. No transaction ended within the measurement, so there is no count.
+    let mut run = closed(&[1000.0; 20], Product::Postgres);
+    summary(&mut run).totals.writes = 0;
+    counted(&mut run, 1.0);
+    let found = check(&run, "server-counters", Doubt);
+    assert_has(&found.evidence, "The server counted 1 transactions");
+    fact(&mut run, "client.sessions.in_transaction", "16 of 16");
+    let found = check(&run, "server-counters", NotChecked);
+    assert_has(&found.evidence, "ended within a transaction");
+    // The client's count shows what the server lacks.
+    let mut run = self::run(1, 0);
+    summary(&mut run).totals.writes = 0;
+    counted(&mut run, 1.0);
+    fact(&mut run, "client.sessions.in_transaction", "16 of 16");
+    check(&run, "server-counters", Doubt);
+}

@@ -3,7 +3,9 @@
 
 use dyno_core::catalogue::names;
 
+use super::stored::foreign;
 use crate::check::thresholds;
+use crate::data::are_of_other_engines;
 use crate::text;
 use crate::view::View;
 
@@ -78,7 +80,10 @@ pub(super) fn of(view: &View) -> Commits {
     if let Some(missing) = missing {
         return Commits::Missing(missing);
     }
-    if let Some(why) = unsynced(view, ends.writing.min(ends.commits)) {
+    // Each of them changed a row, unless another server has the table.
+    let writing = ends.writing.min(ends.commits);
+    let writing = rows_changed(view).map_or(writing, |rows| rows.min(writing));
+    if let Some(why) = unsynced(view, writing) {
         return Commits::Unsynced(why);
     }
     match ends.are_few() {
@@ -153,6 +158,8 @@ pub(super) fn committed_nothing(view: &View) -> bool {
     match view.embedded() {
         // Something else may have changed the file, such as a checkpoint.
         true => !attaches(view) && only_begins_and_ends(view),
+        // InnoDB does not count the rows of other engines.
+        false if are_of_other_engines(view) => only_begins_and_ends(view),
         false => {
             let rows = view.mean_sum(&INNODB_ROWS).zip(view.events_per_s());
             rows.is_some_and(|(rows, events)| rows < COMMITS_MIN * events)
@@ -238,12 +245,23 @@ impl<'a> Ends<'a> {
         })
     }
 
+    /// Whether the run sent a COMMIT for each session, or more: even one for hundreds of events
+    /// commits all of them.
+    fn are_batches(&self) -> bool {
+        let own = self.view.run.fact(names::CLIENT_STATEMENTS_COMMITS);
+        let own = own.and_then(|count| count.parse::<u64>().ok());
+        let sessions = self.view.drive().map(|drive| u64::from(drive.sessions));
+        own.zip(sessions)
+            .is_some_and(|(own, sessions)| own >= sessions.max(1))
+    }
+
     /// Whether the commits are not the run's: observers and others make some.
     fn are_few(&self) -> bool {
         let below = |commits: f64, part: f64| commits < part * self.writing;
         let own = client(self.view, names::CLIENT_STATEMENTS_COMMITS);
-        below(self.commits, COMMITS_MIN)
-            || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN))
+        let are_few = below(self.commits, COMMITS_MIN)
+            || below(self.commits, OTHERS_MAX) && own.is_some_and(|own| below(own, COMMITS_MIN));
+        are_few && !self.are_batches()
     }
 
     /// The value that all sessions had; `None` if they changed it.
@@ -279,7 +297,9 @@ impl<'a> Ends<'a> {
         if open == 0 || open * 2 < sessions {
             return None;
         }
-        let rows = rows_changed(self.view).filter(|rows| *rows < ROWS_MIN * self.writing);
+        // Rows of foreign tables are counted elsewhere.
+        let rows = rows_changed(self.view)
+            .filter(|rows| *rows < ROWS_MIN * self.writing && foreign(self.view).is_empty());
         let rows = match (rows, self.are_few()) {
             (None, false) => return None,
             (None, true) => String::new(),

@@ -51,9 +51,13 @@ pub(super) const ROWS: &[Row] = &[
     )
     .of("innodb"),
     row("sync_binlog", &[(Class::LastCommits, &["0"])]).when("log_bin", ON),
+    // MariaDB's `fast` replaces the flush method O_DIRECT_NO_FSYNC.
     row(
         "innodb_doublewrite",
-        &[(Class::Damaged, &["off", "0", "detect_only"])],
+        &[
+            (Class::LastCommits, &["fast"]),
+            (Class::Damaged, &["off", "0", "detect_only"]),
+        ],
     ),
     // A status variable of MySQL, set by `ALTER INSTANCE DISABLE INNODB REDO_LOG`.
     row("innodb_redo_log_enabled", &[(Class::Damaged, &["off"])]),

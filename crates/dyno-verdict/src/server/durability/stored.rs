@@ -329,7 +329,11 @@ pub(crate) fn foreign(view: &View) -> Vec<String> {
 fn foreign_part(group: &TableGroup) -> Option<String> {
     let names = &group.label;
     let has = |is: fn(&str) -> bool| group.definition.lines().any(is);
-    if group.persistence.as_deref() == Some("foreign") || has(|line| line == "kind: foreign table")
+    // MariaDB's Spider keeps all rows on other servers.
+    let engine = group.engine.as_deref().unwrap_or_default();
+    if group.persistence.as_deref() == Some("foreign")
+        || has(|line| line == "kind: foreign table")
+        || engine.eq_ignore_ascii_case("spider")
     {
         return Some(format!("foreign table {names}: its server decides"));
     }

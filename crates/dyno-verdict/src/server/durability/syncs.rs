@@ -19,6 +19,12 @@ const SYNCS: [&str; 4] = [
     names::DB_INNODB_OS_LOG_FSYNCS,
     names::DB_ROCKSDB_WAL_SYNCED,
 ];
+/// Logs that may be on other disks than the data.
+const LOGS: [&str; 3] = [
+    names::DATA_REDO,
+    names::DATA_ROCKSDB,
+    names::DATA_ROCKSDB_WAL,
+];
 /// Disks that programs write to without requests, by prefix of their names.
 const WITHOUT_REQUESTS: &str = "pmem";
 
@@ -34,10 +40,7 @@ pub(super) fn ignored(view: &View) -> Option<String> {
             "{who} runs with {library}, which ignores all syncs"
         ));
     }
-    // Nothing is known about the disks of another host, file systems without a disk, and network
-    // file systems.
-    let disk = view.run.fact(names::DATA_DISK)?;
-    if view.same_host() != Some(true) || disk.starts_with(WITHOUT_REQUESTS) {
+    if view.same_host() != Some(true) || !are_on_disks(view) {
         return None;
     }
     // InnoDB counts its syncs twice, and none for tables of MyRocks.
@@ -52,4 +55,16 @@ pub(super) fn ignored(view: &View) -> Option<String> {
             text::rate(writes)
         )
     })
+}
+
+/// Whether the data and the logs are on disks that count their writes. Nothing is known about
+/// file systems without a disk, and network file systems.
+fn are_on_disks(view: &View) -> bool {
+    let counts = |disk: Option<&str>| disk.is_some_and(|disk| !disk.starts_with(WITHOUT_REQUESTS));
+    let fact = |place: &str, what: &str| view.run.fact(&format!("{place}.{what}"));
+    // Only a place on another file system than the data has facts.
+    let mut apart = LOGS
+        .iter()
+        .filter(|log| fact(log, "filesystem.type").is_some());
+    counts(view.run.fact(names::DATA_DISK)) && apart.all(|log| counts(fact(log, "disk")))
 }

@@ -42,6 +42,7 @@ fn logging_that_sessions_turn_on_counts() {
 fn reports_logs_of_every_statement() {
     assert_eq!(logged(&[]).0, Pass);
     let slow = ("slow_query_log", "ON");
+    let at_once = ("long_query_time", "0.000000");
     for (settings, expected) in [
         (&[("general_log", "ON")][..], "general_log = ON"),
         (
@@ -64,6 +65,13 @@ fn reports_logs_of_every_statement() {
             ],
             "log_min_duration_sample = 0",
         ),
+        (
+            &[slow, at_once, ("log_slow_filter", "query_cache_miss")],
+            "slow_query_log = ON with long_query_time = 0",
+        ),
+        (&[("pgaudit.log", "READ, DDL")], "pgaudit.log = READ, DDL"),
+        (&[("pgaudit.log", "all, -ddl")], "pgaudit.log = all, -ddl"),
+        (&[("pgaudit.log", "misc")], "pgaudit.log = misc"),
         (&[("log_executor_stats", "on")], "log_executor_stats = on"),
         (&[("log_parser_stats", "on")], "log_parser_stats = on"),
         (&[("log_planner_stats", "on")], "log_planner_stats = on"),
@@ -140,6 +148,14 @@ fn discarded_logs_cost_nothing() {
         &[slow, at_once, ("min_examined_row_limit", "1000")],
         &[slow, at_once, ("log_slow_rate_limit", "1000")],
         &[slow, at_once, ("log_slow_filter", "filesort_on_disk")],
+        // Statements that only look up a row have none of these plans.
+        &[
+            slow,
+            at_once,
+            ("log_slow_filter", "filesort,full_scan,tmp_table"),
+        ],
+        &[("pgaudit.log", "none")],
+        &[("pgaudit.log", "ddl, role, misc_set")],
         &[
             ("server_audit_logging", "ON"),
             ("server_audit_events", "CONNECT,QUERY_DDL"),
@@ -194,13 +210,16 @@ fn the_slow_log_is_judged_by_its_counter() {
 
 #[test]
 fn a_log_of_changes_has_no_statement_of_a_run_that_only_reads() {
-    let logged = |writes: u64, outcome| {
+    let logged = |(name, value): (&str, &str), writes: u64, outcome| {
         let mut run = samples::good();
-        setting(&mut run, "log_statement", "mod");
+        setting(&mut run, name, value);
         summary(&mut run).totals.writes = writes;
         let found = judged(&run, "statement-logs");
-        assert_eq!(found.outcome, outcome, "{writes}");
+        assert_eq!(found.outcome, outcome, "{name} {writes}");
     };
-    logged(100, Doubt);
-    logged(0, Pass);
+    for changes in [("log_statement", "mod"), ("pgaudit.log", "Write, DDL")] {
+        logged(changes, 100, Doubt);
+        logged(changes, 0, Pass);
+    }
+    logged(("pgaudit.log", "READ, WRITE"), 0, Doubt);
 }

@@ -112,6 +112,16 @@ fn syncs_that_reach_no_disk_do_not_count() {
         synced(1.0, 12.0)(run);
         series(run, "db.rocksdb.wal_synced", &[800.0; 30]);
     });
+    // A log on a network file system, or on a disk without requests; and one on another disk.
+    for (disk, outcome) in [(None, Pass), (Some("pmem0"), Pass), (Some("sdb"), Doubt)] {
+        expect("durability", outcome, |run| {
+            synced(800.0, 12.0)(run);
+            fact(run, "data.redo.filesystem.type", "some");
+            if let Some(disk) = disk {
+                fact(run, "data.redo.disk", disk);
+            }
+        });
+    }
     // A few syncs of an idle log may fall between two looks.
     expect("durability", Pass, synced(3.0, 0.0));
     // A disk without requests has no counts, and the disks of another host are unknown.
@@ -157,6 +167,22 @@ fn transactions_end_without_a_commit_statement() {
         counted(run, 0.0, 1000.0);
         series(run, "db.status.com_begin", &[1000.0; 30]);
     });
+}
+
+#[test]
+fn a_commit_keeps_hundreds_of_events() {
+    let of = |own: &str, outcome| {
+        expect("durability", outcome, |run| {
+            counted(run, 2.0, 0.0);
+            summary(run).totals.writes = 30_000;
+            setting(run, "autocommit", "OFF");
+            fact(run, "client.statements.commits", own);
+        })
+    };
+    let kept = of("60", Pass);
+    assert_has(&kept.evidence, "2 commits per second");
+    let lost = of("0", Doubt);
+    assert_has(&lost.evidence, "autocommit = OFF");
 }
 
 #[test]

@@ -291,6 +291,22 @@ fn another_server_decides_about_foreign_tables() {
         assert_eq!(found.durability, None);
         assert!(found.evidence.ends_with(words), "{}", found.evidence);
     }
+    let mut spider = closed(&[1000.0; 20], Product::Mysql);
+    fact(&mut spider, "db.table[sbtest1].engine", "SPIDER");
+    let found = durability(&spider);
+    assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+    assert_has(&found.evidence, "foreign table sbtest1: its server decides");
+    // Its server counts the rows, and syncs them.
+    for open in ["0 of 16", "16 of 16"] {
+        let mut run = postgres(1000.0, 0.0, 1.5, 20_000);
+        for (name, value) in used {
+            fact(&mut run, name, value);
+        }
+        fact(&mut run, "client.sessions.in_transaction", open);
+        let found = durability(&run);
+        assert_eq!(found.outcome, NotChecked, "{}", found.evidence);
+        assert_has(&found.evidence, "Each commit durable");
+    }
     // Neither a table that the run did not use nor reads have anything to lose there.
     assert_eq!(
         of(&[far, ("db.table[far].used", "no")], 20_000).outcome,
@@ -300,4 +316,30 @@ fn another_server_decides_about_foreign_tables() {
     // A weakness of this server still counts.
     let unlogged = ("db.table[un].persistence", "unlogged");
     assert_eq!(of(&[far, unlogged], 20_000).outcome, Doubt);
+}
+
+#[test]
+fn counters_of_innodb_omit_the_rows_of_other_engines() {
+    let mut run = closed(&[1000.0; 20], Product::Mysql);
+    fact(&mut run, "db.table[sbtest1].engine", "ROCKSDB");
+    setting(&mut run, "rocksdb_flush_log_at_trx_commit", "0");
+    setting(&mut run, "rocksdb_manual_wal_flush", "ON");
+    summary(&mut run).totals.writes = 0;
+    for change in ["inserted", "updated", "deleted"] {
+        let name = format!("db.status.innodb_rows_{change}");
+        series(&mut run, &name, &[0.0; 20]);
+    }
+    // Procedures may have changed some.
+    let found = durability(&run);
+    let words = "Lost on process crash because rocksdb_flush_log_at_trx_commit = 0";
+    assert_begins(&found.evidence, words);
+    // BEGIN and COMMIT, and nothing else without a result.
+    let others = summary(&mut run).totals.other;
+    fact(
+        &mut run,
+        "client.statements.commits",
+        &(others / 2).to_string(),
+    );
+    let found = durability(&run);
+    assert_begins(&found.evidence, "The run committed no writes");
 }
