@@ -39,6 +39,8 @@ const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
 /// The least share of the run's sessions in the same wait.
 const SESSIONS_SHARE: f64 = 0.5;
+/// That number, as a factor, compared with the rest of the time.
+const SESSIONS_FACTOR: f64 = 2.0;
 /// A change that begins this many seconds after the effect is not its cause. Samples are taken once
 /// a second, and each covers the second before it.
 const LATE_S: f64 = 2.0;
@@ -210,7 +212,10 @@ impl Comparison<'_, '_> {
         };
         let rows = names::DB_STATUS_INNODB_ROW_LOCK_CURRENT_WAITS;
         let rows = self.view.run.series(rows).and_then(|rows| self.both(rows));
-        let of_rows = rows.is_some_and(|(then, _)| then >= sessions * SESSIONS_SHARE);
+        // Sessions that always change the same rows also wait in the rest of the time.
+        let of_rows = rows.is_some_and(|(then, usual)| {
+            then >= sessions * SESSIONS_SHARE && then >= usual * SESSIONS_FACTOR
+        });
         // PostgreSQL's `lwlock` may be held by a session that waits for the disk.
         let waits = self.waits().is_some_and(|(state, _)| {
             state == "lock" || (state.starts_with("waiting_for_") && state.contains("lock"))
@@ -281,7 +286,8 @@ impl Comparison<'_, '_> {
                 };
                 // A state first seen in the stall has no other seconds.
                 let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
-                (then >= sessions * SESSIONS_SHARE && then >= usual * 2.0).then_some((state, then))
+                (then >= sessions * SESSIONS_SHARE && then >= usual * SESSIONS_FACTOR)
+                    .then_some((state, then))
             })
             .max_by(|one, other| one.1.total_cmp(&other.1))
     }

@@ -287,6 +287,10 @@ fn waits_for_locks_are_the_cause_and_the_rest_is_coincidence() {
     let within = ("db.sessions[lwlock]", 0.0, 12.0);
     let slowed = check(&stalls_at_20(&[disk, within]), "stalls", Doubt);
     assert!(slowed.names(Cause::Disk), "{}", slowed.evidence);
+    // Waits for rows that are as usual do not explain a stall.
+    let hot = ("db.status.innodb_row_lock_current_waits", 12.0, 13.0);
+    let slowed = check(&stalls_at_20(&[disk, hot]), "stalls", Doubt);
+    assert!(slowed.names(Cause::Disk), "{}", slowed.evidence);
 }
 
 #[test]
