@@ -46,6 +46,8 @@ const SESSIONS_FACTOR: f64 = 2.0;
 const LATE_S: f64 = 2.0;
 /// Or this share of the slower time, if that is longer.
 const LATE_SHARE: f64 = 0.25;
+/// The server is silent if it is so in this share of the samples: it may be late for single ones.
+const SILENT_SHARE: f64 = 0.25;
 /// Ended connections are the cause if they are this share of the sessions.
 const LOST_SHARE: f64 = 0.5;
 /// Among this many samples, one may be after the symptom.
@@ -150,14 +152,12 @@ struct Comparison<'a, 'b> {
 
 impl Comparison<'_, '_> {
     fn moved(&self) -> Vec<Moved> {
-        let up = self.view.run.series(names::DB_UP);
-        // Samples of several seconds may be silent in part.
-        let silent = up.is_some_and(|up| {
-            let mut then = within(up, self.seconds.slower).into_iter();
-            then.any(|up| up < 1.0)
-        });
         let stopped = self.stopped();
-        let silent = silent || stopped.is_some_and(|(stopped, all)| stopped >= all);
+        // Samples of several seconds may be silent in part.
+        let silent = self.lasts(names::DB_UP, |up| up < 1.0)
+            || stopped.is_some_and(|(_, all)| {
+                self.lasts(names::SERVER_STOPPED, |stopped| stopped >= all.max(1.0))
+            });
         // The sessions' waits were observed before or after the silence.
         let mut found: Vec<Moved> = match silent {
             true => vec![silence(stopped)],
@@ -192,6 +192,14 @@ impl Comparison<'_, '_> {
             }
         }
         ranked(found, is_blocked)
+    }
+
+    /// Whether a series has such values for long enough to explain the slower time.
+    fn lasts(&self, name: &str, is_such: impl Fn(f64) -> bool) -> bool {
+        let series = self.view.run.series(name);
+        let then = series.map_or_else(Vec::new, |series| within(series, self.seconds.slower));
+        let count = then.iter().filter(|value| is_such(**value)).count();
+        count > 0 && count as f64 >= then.len() as f64 * SILENT_SHARE
     }
 
     /// How many of the server's processes were stopped, and how many there were.

@@ -173,6 +173,21 @@ fn other_processes_are_a_cause_only_if_no_cpu_was_idle() {
 }
 
 #[test]
+fn a_server_that_was_silent_for_a_moment_is_not_the_cause_of_the_rest() {
+    for (name, usual, then) in [("db.up", 1.0, 0.0), ("server.stopped", 0.0, 1.0)] {
+        let named = |seconds: std::ops::Range<usize>| {
+            let mut run = falls_at_22(&[("host.cpu.iowait", 22, 3.0, 45.0)]);
+            let mut values = [usual; 40];
+            values[seconds].fill(then);
+            series(&mut run, name, &values);
+            check(&run, "steady-state", Doubt).names(Cause::ServerSilent)
+        };
+        assert!(!named(30..31), "{name}");
+        assert!(named(22..40), "{name}");
+    }
+}
+
+#[test]
 fn connections_that_all_ended_are_the_cause_of_the_fall() {
     let mut run = falls_at_22(&[]);
     run.intervals[22].counters.reconnects = 8;
