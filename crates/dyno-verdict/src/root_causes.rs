@@ -178,17 +178,18 @@ const RULES: &[Rule] = &[
         explains: &[Among("warm-up", LOCKED), Among("steady-state", LOCKED)],
     },
     Rule {
-        when: |judged| judged.doubted_for("stalls", Cause::Backup),
+        when: |judged| judged.stays_doubted_for("stalls", Cause::Backup),
         why: STALLED,
         explains: &[Naming("whole-cycles", Cause::Backup)],
     },
     Rule {
-        // Otherwise other processes explain that finding.
-        when: |judged| {
-            judged.doubted_for("steady-state", Cause::Backup)
-                && !judged.doubted_for("steady-state", Cause::OtherProcesses)
-        },
+        when: |judged| judged.stays_doubted_for("steady-state", Cause::Backup),
         why: "A backup ran: see `steady-state`.",
+        explains: &[Naming("whole-cycles", Cause::Backup)],
+    },
+    Rule {
+        when: |judged| judged.stays_doubted_for("warm-up", Cause::Backup),
+        why: "A backup ran: see `warm-up`.",
         explains: &[Naming("whole-cycles", Cause::Backup)],
     },
     Rule {
@@ -370,6 +371,17 @@ impl Judged<'_> {
     fn doubted_for(&self, check: &str, cause: Cause) -> bool {
         let found = self.finding(check, Outcome::Doubt);
         found.is_some_and(|finding| finding.names(cause))
+    }
+
+    /// Whether a check names this cause in a doubt that no other finding explains. An explained one
+    /// does not report its cause.
+    fn stays_doubted_for(&self, check: &str, cause: Cause) -> bool {
+        let found = self.finding(check, Outcome::Doubt);
+        found.is_some_and(|finding| {
+            let explains = |rule: &&Rule| rule.explains.iter().any(|symptom| symptom.is(finding));
+            let mut rules = RULES.iter().filter(explains);
+            finding.names(cause) && !rules.any(|rule| (rule.when)(self))
+        })
     }
 
     /// Whether a check names this cause in a doubt or a refusal.

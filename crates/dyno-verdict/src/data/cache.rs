@@ -98,13 +98,11 @@ fn cache(view: &View) -> CheckResult {
         let memory = memory_bytes(view).map_or_else(String::new, |memory| {
             format!(", the host's memory {}", text::bytes(memory))
         });
-        let cache = cache.map_or_else(String::new, |cache| {
-            format!(", the server's cache {}", text::bytes(cache))
-        });
         seen.push(format!(
-            "{} has {}{cache}{memory}",
+            "{} has {}{}{memory}",
             super::whose_size(view),
-            text::bytes(size)
+            text::bytes(size),
+            sized(view)
         ));
     }
     if let Some(misses) = misses {
@@ -320,6 +318,22 @@ pub(super) fn cache_sizes(view: &View) -> Vec<f64> {
         text::parse_bytes(size, 1.0)
     });
     std::iter::once(size).chain(later).collect()
+}
+
+/// The size of the server's cache as text, or the range of its sizes; empty if unknown.
+fn sized(view: &View) -> String {
+    let sizes = cache_sizes(view);
+    let least = sizes.iter().copied().reduce(f64::min);
+    let most = sizes.iter().copied().reduce(f64::max);
+    match least.zip(most) {
+        None => String::new(),
+        Some((least, most)) if least < most => format!(
+            ", the server's cache {} to {}",
+            text::bytes(least),
+            text::bytes(most)
+        ),
+        Some((size, _)) => format!(", the server's cache {}", text::bytes(size)),
+    }
 }
 
 fn memory_bytes(view: &View) -> Option<f64> {

@@ -73,13 +73,13 @@ fn the_cache_is_as_claimed() {
 
 #[test]
 fn a_cache_resized_during_the_run_counts_with_all_its_sizes() {
-    for (claim, gib, end, outcome) in [
-        (Claim::InMemory, 0.5, "1073741824", Pass),
-        (Claim::InMemory, 0.5, "268435456", Doubt),
-        (Claim::OnDisk, 3.0, "1073741824", Pass),
-        (Claim::OnDisk, 3.0, "4294967296", Doubt),
+    for (claim, gib, end, outcome, cache) in [
+        (Claim::InMemory, 0.5, "1073741824", Pass, "1 GiB"),
+        (Claim::InMemory, 0.5, "268435456", Doubt, "256 MiB to 1 GiB"),
+        (Claim::OnDisk, 3.0, "1073741824", Pass, "1 GiB"),
+        (Claim::OnDisk, 3.0, "4294967296", Doubt, "1 GiB to 4 GiB"),
     ] {
-        expect_with("cache", outcome, |run, context| {
+        let found = expect_with("cache", outcome, |run, context| {
             context.claim = Some(claim);
             drop_series(run, "db.status");
             series(run, "data.data", &[gib * GIB; 30]);
@@ -87,6 +87,8 @@ fn a_cache_resized_during_the_run_counts_with_all_its_sizes() {
             let pool = run.settings.last_mut();
             pool.unwrap().end = Some(end.to_owned());
         });
+        let expected = format!("the server's cache {cache}");
+        assert_has(&found.evidence, &expected);
     }
 }
 

@@ -39,11 +39,15 @@ const IDLE_MIN: f64 = 80.0;
 const IDLE_MORE: f64 = 20.0;
 /// The least share of the run's sessions in the same wait.
 const SESSIONS_SHARE: f64 = 0.5;
+/// That number, as a factor, compared with the rest of the time.
+const SESSIONS_FACTOR: f64 = 2.0;
 /// A change that begins this many seconds after the effect is not its cause. Samples are taken once
 /// a second, and each covers the second before it.
 const LATE_S: f64 = 2.0;
 /// Or this share of the slower time, if that is longer.
 const LATE_SHARE: f64 = 0.25;
+/// The server is silent if it is so in this share of the samples: it may be late for single ones.
+const SILENT_SHARE: f64 = 0.25;
 /// Ended connections are the cause if they are this share of the sessions.
 const LOST_SHARE: f64 = 0.5;
 /// Among this many samples, one may be after the symptom.
@@ -148,14 +152,12 @@ struct Comparison<'a, 'b> {
 
 impl Comparison<'_, '_> {
     fn moved(&self) -> Vec<Moved> {
-        let up = self.view.run.series(names::DB_UP);
-        // Samples of several seconds may be silent in part.
-        let silent = up.is_some_and(|up| {
-            let mut then = within(up, self.seconds.slower).into_iter();
-            then.any(|up| up < 1.0)
-        });
         let stopped = self.stopped();
-        let silent = silent || stopped.is_some_and(|(stopped, all)| stopped >= all);
+        // Samples of several seconds may be silent in part.
+        let silent = self.lasts(names::DB_UP, |up| up < 1.0)
+            || stopped.is_some_and(|(_, all)| {
+                self.lasts(names::SERVER_STOPPED, |stopped| stopped >= all.max(1.0))
+            });
         // The sessions' waits were observed before or after the silence.
         let mut found: Vec<Moved> = match silent {
             true => vec![silence(stopped)],
@@ -192,6 +194,14 @@ impl Comparison<'_, '_> {
         ranked(found, is_blocked)
     }
 
+    /// Whether a series has such values for long enough to explain the slower time.
+    fn lasts(&self, name: &str, is_such: impl Fn(f64) -> bool) -> bool {
+        let series = self.view.run.series(name);
+        let then = series.map_or_else(Vec::new, |series| within(series, self.seconds.slower));
+        let count = then.iter().filter(|value| is_such(**value)).count();
+        count > 0 && count as f64 >= then.len() as f64 * SILENT_SHARE
+    }
+
     /// How many of the server's processes were stopped, and how many there were.
     fn stopped(&self) -> Option<(f64, f64)> {
         let most = |name: &str| {
@@ -210,7 +220,10 @@ impl Comparison<'_, '_> {
         };
         let rows = names::DB_STATUS_INNODB_ROW_LOCK_CURRENT_WAITS;
         let rows = self.view.run.series(rows).and_then(|rows| self.both(rows));
-        let of_rows = rows.is_some_and(|(then, _)| then >= sessions * SESSIONS_SHARE);
+        // Sessions that always change the same rows also wait in the rest of the time.
+        let of_rows = rows.is_some_and(|(then, usual)| {
+            then >= sessions * SESSIONS_SHARE && then >= usual * SESSIONS_FACTOR
+        });
         // PostgreSQL's `lwlock` may be held by a session that waits for the disk.
         let waits = self.waits().is_some_and(|(state, _)| {
             state == "lock" || (state.starts_with("waiting_for_") && state.contains("lock"))
@@ -281,7 +294,8 @@ impl Comparison<'_, '_> {
                 };
                 // A state first seen in the stall has no other seconds.
                 let usual = self.both(series).map_or(0.0, |(_, usual)| usual);
-                (then >= sessions * SESSIONS_SHARE && then >= usual * 2.0).then_some((state, then))
+                (then >= sessions * SESSIONS_SHARE && then >= usual * SESSIONS_FACTOR)
+                    .then_some((state, then))
             })
             .max_by(|one, other| one.1.total_cmp(&other.1))
     }

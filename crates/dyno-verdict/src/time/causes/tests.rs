@@ -173,6 +173,21 @@ fn other_processes_are_a_cause_only_if_no_cpu_was_idle() {
 }
 
 #[test]
+fn a_server_that_was_silent_for_a_moment_is_not_the_cause_of_the_rest() {
+    for (name, usual, then) in [("db.up", 1.0, 0.0), ("server.stopped", 0.0, 1.0)] {
+        let named = |seconds: std::ops::Range<usize>| {
+            let mut run = falls_at_22(&[("host.cpu.iowait", 22, 3.0, 45.0)]);
+            let mut values = [usual; 40];
+            values[seconds].fill(then);
+            series(&mut run, name, &values);
+            check(&run, "steady-state", Doubt).names(Cause::ServerSilent)
+        };
+        assert!(!named(30..31), "{name}");
+        assert!(named(22..40), "{name}");
+    }
+}
+
+#[test]
 fn connections_that_all_ended_are_the_cause_of_the_fall() {
     let mut run = falls_at_22(&[]);
     run.intervals[22].counters.reconnects = 8;
@@ -286,6 +301,10 @@ fn waits_for_locks_are_the_cause_and_the_rest_is_coincidence() {
     // The holder of a lock within the server may wait for the disk.
     let within = ("db.sessions[lwlock]", 0.0, 12.0);
     let slowed = check(&stalls_at_20(&[disk, within]), "stalls", Doubt);
+    assert!(slowed.names(Cause::Disk), "{}", slowed.evidence);
+    // Waits for rows that are as usual do not explain a stall.
+    let hot = ("db.status.innodb_row_lock_current_waits", 12.0, 13.0);
+    let slowed = check(&stalls_at_20(&[disk, hot]), "stalls", Doubt);
     assert!(slowed.names(Cause::Disk), "{}", slowed.evidence);
 }
 

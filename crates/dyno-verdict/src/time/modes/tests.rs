@@ -4,7 +4,7 @@ use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
 use dyno_core::finding::{Cause, Finding};
 use dyno_core::record::{Operation, RunRecord, SessionShare};
 use dyno_core::summary::EndpointSummary;
-use dyno_samples::{self as samples, assert_has, assert_lacks, drop_fact, series};
+use dyno_samples::{self as samples, assert_has, assert_lacks, drop_fact, fact, series};
 
 use crate::tests::{check, expect, judged, summary};
 
@@ -108,6 +108,21 @@ fn an_equal_share_of_events_explains_a_mode() {
     });
     assert_eq!(reading.outcome, Pass, "{}", reading.evidence);
     assert_has(&reading.evidence, "from disk");
+}
+
+#[test]
+fn a_mode_stays_undecided_if_others_may_have_missed_the_cache() {
+    let of = |reads: f64| {
+        of(&[(0.3, 0.7), (20.3, 0.3)], |run| {
+            series(run, "db.status.innodb_buffer_pool_reads", &[reads; 30]);
+            fact(run, "duet.one_server", "yes");
+        })
+    };
+    let many = of(700.0);
+    assert_eq!(many.outcome, NotChecked, "{}", many.evidence);
+    assert_has(&many.evidence, "they include other load");
+    let few = of(1.0);
+    assert_eq!(few.outcome, Doubt, "{}", few.evidence);
 }
 
 #[test]
