@@ -145,6 +145,8 @@ impl Statements {
             let bare = comments::stripped(sql);
             self.names.note(&bare);
             self.temporary.note(&bare);
+            // A SET may follow a comment.
+            self.settings.note(&bare);
             self.executes = self.executes.max(Rows::of(&bare));
         }
     }
@@ -341,5 +343,17 @@ mod tests {
         let names = own.names().unwrap();
         assert!(names.contains("sbtest9") && names.contains("prepared"));
         assert!(!names.contains("late"));
+    }
+
+    #[test]
+    fn settings_behind_a_comment_are_known() {
+        let text: &[u8] = b"/* app */ SET synchronous_commit = off";
+        let (mut own, mut other) = (Statements::default(), Statements::default());
+        own.query(text);
+        other.prepare(text);
+        let expected = [("synchronous_commit".to_owned(), vec!["off".to_owned()])];
+        for found in [own.facts(), other.facts()] {
+            assert_eq!(found.settings, expected);
+        }
     }
 }

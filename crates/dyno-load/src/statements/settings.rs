@@ -1,11 +1,14 @@
 //! Settings that statements change for their session, and that override the server's.
 
+mod before;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_core::settings::{OF_SESSIONS, UNKNOWN};
 
 use super::comments::stripped;
 use super::values;
+use before::{Before, GLOBAL};
 
 /// Longer statements are not read, because those that set something are short.
 const BYTES_MAX: usize = 2_048;
@@ -82,7 +85,7 @@ impl Settings {
                 self.add(COMMIT, None);
             }
             let is_elsewhere = before.is_pragma && is_of_another_file(token, previous, earlier);
-            let name = known(token).filter(|name| !is_elsewhere && before.allows(name));
+            let name = known(token).filter(|name| !is_elsewhere && before.allows(token, name));
             if let Some(name) = name
                 && next.is_some_and(assigns)
             {
@@ -154,46 +157,18 @@ impl Settings {
     }
 }
 
-/// The part of a statement before a name.
-#[derive(Default)]
-struct Before {
-    /// SET or PRAGMA.
-    sets: bool,
-    is_pragma: bool,
-    /// Whether it changes rows or all sessions, so that a name in it is a column or a setting of
-    /// the server.
-    is_other: bool,
-}
-
-impl Before {
-    fn allows(&self, name: &str) -> bool {
-        let of_pragma = [SYNCHRONOUS, "journal_mode"].contains(&name);
-        self.sets && !self.is_other && of_pragma == self.is_pragma
-    }
-
-    fn pass(&mut self, token: &str) {
-        let is = |known: &[&str]| known.iter().any(|known| token.eq_ignore_ascii_case(known));
-        if token == ";" {
-            *self = Self::default();
-        } else if is(&["update", "insert", "replace", "global", "persist", "system"]) {
-            self.is_other = true;
-        } else if is(&["session", "local", ","]) {
-            // MySQL's SET takes a list, so the next name may be a setting again.
-            self.is_other &= token != ",";
-        } else if is(&["pragma"]) {
-            (self.sets, self.is_pragma) = (true, true);
-        } else {
-            self.sets |= is(&["set"]);
-        }
-    }
-}
-
 /// The setting that a token names, whether it is qualified or not: `@@session.sql_log_bin`,
 /// `main.synchronous`, `'synchronous_commit'`.
 fn known(token: &str) -> Option<&'static str> {
     let name = unquoted(token);
+    let name = match name.strip_prefix('@') {
+        // With a single `@`, it is a variable of the user.
+        Some(rest) => rest.strip_prefix('@')?,
+        None => name,
+    };
+    let is_global = |scope: &str| GLOBAL.iter().any(|own| scope.eq_ignore_ascii_case(own));
     let scope = name.split_once('.').map(|(scope, _)| scope);
-    if scope.is_some_and(|scope| scope.eq_ignore_ascii_case("@@global")) {
+    if scope.is_some_and(is_global) {
         return None;
     }
     let is = |own: &&&str| {
@@ -202,7 +177,7 @@ fn known(token: &str) -> Option<&'static str> {
             .checked_sub(own.len())
             .and_then(|at| name.split_at_checked(at));
         rest.is_some_and(|(before, end)| {
-            end.eq_ignore_ascii_case(own) && (before.is_empty() || before.ends_with(['.', '@']))
+            end.eq_ignore_ascii_case(own) && (before.is_empty() || before.ends_with('.'))
         })
     };
     OF_SESSIONS.iter().find(is).copied()
@@ -426,6 +401,13 @@ mod tests {
     fn names_to_which_nothing_is_assigned_are_ignored() {
         for sql in [
             "SET @old = @@autocommit, @b = 1",
+            "SET @sql_log_bin = 1, @autocommit := 0",
+            "SET GLOBAL long_query_time = 1, sql_log_off = ON",
+            "SET PERSIST_ONLY sql_log_off = ON",
+            "SET @@PERSIST.sql_log_off = ON, @@persist_only.long_query_time = 1",
+            "UPDATE t SET a = 1, log_duration = 2",
+            "INSERT INTO t SET a = 1, autocommit = 0",
+            "INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 1, log_duration = 2",
             "SELECT set_config('a', 'b', true) FROM t WHERE autocommit = 1",
             "SELECT set_config('app.user', $1, true)",
         ] {

@@ -67,7 +67,7 @@ pub(super) fn of_tables(
         places.push(ServerDirectory { what, path });
     };
     if let Some(name) = asking.one_or_gap(names::DATA_DATABASE, "SELECT DATABASE()", "")? {
-        add(names::DATA_DATABASE, name.into());
+        add(names::DATA_DATABASE, file_name(&name).into());
     }
     for place in named {
         if let Some(path) = directory_of(place) {
@@ -88,6 +88,19 @@ pub(super) fn of_tables(
         }
     }
     Ok(places)
+}
+
+/// The name of the directory of a database, in which MySQL encodes all characters but letters,
+/// digits and underscores. Those beyond ASCII have other codes, and are left as they are.
+fn file_name(database: &str) -> String {
+    let mut name = String::with_capacity(database.len());
+    for letter in database.chars() {
+        match letter.is_ascii() && !letter.is_ascii_alphanumeric() && letter != '_' {
+            true => name.push_str(&format!("@{:04x}", u32::from(letter))),
+            false => name.push(letter),
+        }
+    }
+    name
 }
 
 #[cfg(test)]
@@ -120,5 +133,16 @@ mod tests {
             ("data.system", "/fast/ibdata2"),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn names_of_databases_are_encoded() {
+        for (database, name) in [
+            ("Shop_1", "Shop_1"),
+            ("my-shop", "my@002dshop"),
+            ("a.b$ c", "a@002eb@0024@0020c"),
+        ] {
+            assert_eq!(file_name(database), name);
+        }
     }
 }
