@@ -1,4 +1,4 @@
-//! The part of a command line that another command on the same tables needs.
+//! The words of a command line that another command on the same tables also needs.
 
 use dyno_core::Target;
 use dyno_core::text::shell_word;
@@ -10,8 +10,8 @@ const COMMANDS: [&str; 7] = [
     "run", "prepare", "cleanup", "check", "warmup", "prewarm", "saturate",
 ];
 
-/// A command on the same tables: with the target and the script's options as typed, or if the
-/// command line does not show them, with the target's URL and a reference to the options.
+/// A command on the same tables, with the target and the script's options as typed. If the command
+/// line does not show them, with the target's URL and a note to repeat the options.
 pub(super) fn command(name: &str, workload: &str, ready: &Ready) -> String {
     let options = ready.description.options.as_deref().unwrap_or_default();
     match typed(&ready.job.argv, options) {
@@ -88,7 +88,7 @@ mod tests {
             of(line).as_deref(),
             Some("--create-secondary -T 'mysql://me@db/a?socket=/b&c=d' --tables=9")
         );
-        // Without one target, or in another command, they are elsewhere.
+        // Without exactly one target, or in another command, the options are not on this line.
         for line in ["dyno run x --tables 9", "dyno lab -T sqlite:a", "dyno"] {
             assert_eq!(of(line), None);
         }
