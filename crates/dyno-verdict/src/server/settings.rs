@@ -22,11 +22,11 @@ pub(super) const MOVED: Check = Check {
     number: 41,
     name: "moved-settings",
     title: "Settings that changed during the run",
-    rule: "Doubt if a setting changed, even if it changed back, or a table's engine or persistence \
-           did, or if it changed before the measurement after it was read. The server's counters \
-           and positions do not count. A change shorter than a second may be missed, or than five \
-           seconds while clients set something all the time. Not checked if another server \
-           answered the observer.",
+    rule: "Doubt if a setting changed, even if it changed back, or if a table's engine or \
+           persistence did. Changes between the first read and the measurement count, too. The \
+           server's counters and positions do not count. A change shorter than a second may be \
+           missed, or shorter than five seconds while clients keep setting something. Not checked \
+           if another server answered the observer.",
     thresholds: &[],
     make: moved,
 };
