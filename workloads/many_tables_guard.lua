@@ -210,8 +210,8 @@ function guard.must_be_own(con, made)
    end
    if #names > 0 then
       local more, one = #names > NAMED and ", …" or "", #names == 1
-      error(("%s%s %s not this workload's. Dropping the workload's tables would drop or break %s. " ..
-         "Nothing was dropped: move or drop %s yourself"):format(
+      error(("%s%s %s not this workload's. Dropping this workload's tables would drop or " ..
+         "break %s. Nothing was dropped: move or drop %s yourself"):format(
          table.concat(names, ", ", 1, math.min(#names, NAMED)), more, one and "is" or "are",
          one and "it" or "them", one and "it" or "them"), 0)
    end

@@ -99,7 +99,7 @@ function state.count_rows(con, made)
    return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
 end
 
--- Drops any tables left by the churn of a killed run. Its last statement may still be running on the
+-- Drops any tables left by the churn of a killed run. Its last statement may still run on the
 -- server and drop one of them.
 function state.drop_leftovers(con, made)
    for _, name in ipairs(guard.leftovers(con, made)) do

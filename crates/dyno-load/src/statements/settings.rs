@@ -11,8 +11,8 @@ use super::values;
 const BYTES_MAX: usize = 2_048;
 /// Maximum number of values to keep of a setting.
 const VALUES_MAX: usize = 8;
-/// The setting that decides what a commit of PostgreSQL guarantees. A statement that sets something
-/// unknown may set this one.
+/// The setting that decides what a commit of PostgreSQL guarantees. A statement that sets an unknown
+/// setting may set this one.
 const COMMIT: &str = "synchronous_commit";
 const SYNCHRONOUS: &str = "synchronous";
 
@@ -77,7 +77,7 @@ impl Settings {
             if is_function(token) && next == Some("(") {
                 self.call(after.rest);
             }
-            // Its condition and its value may be anything.
+            // The condition and the value may be any expression.
             if is_view(token) && is_updated(previous) {
                 self.add(COMMIT, None);
             }
@@ -107,7 +107,7 @@ impl Settings {
         }
     }
 
-    /// `value` is `None` if the statement does not show it.
+    /// Records a setting; `value` is `None` if the statement does not show it.
     fn add(&mut self, name: &'static str, value: Option<&str>) {
         let value = value.map_or(UNKNOWN.into(), |value| match name == SYNCHRONOUS {
             true => values::level(value),
@@ -157,7 +157,7 @@ impl Settings {
 /// The part of a statement before a name.
 #[derive(Default)]
 struct Before {
-    /// SET or PRAGMA.
+    /// Whether the statement is a SET or PRAGMA.
     sets: bool,
     is_pragma: bool,
     /// Whether it changes rows or all sessions, so that a name in it is a column or a setting of
