@@ -11,7 +11,7 @@ use super::values;
 const BYTES_MAX: usize = 2_048;
 /// Maximum number of values to keep of a setting.
 const VALUES_MAX: usize = 8;
-/// The setting that decides what a commit of PostgreSQL guarantees. A statement that sets an unknown
+/// The setting that decides what PostgreSQL guarantees for a commit. A statement with an unknown
 /// setting may set this one.
 const COMMIT: &str = "synchronous_commit";
 const SYNCHRONOUS: &str = "synchronous";

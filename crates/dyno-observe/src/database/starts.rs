@@ -1,5 +1,5 @@
-//! The start time of a server. If it differs after a reconnect, the server was restarted, or another
-//! server answers.
+//! The start time of a server. If it differs after a reconnect, the server was restarted or another
+//! one answers.
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
