@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_without_a_useful_interval_is_not_known() {
+    fn a_mean_without_a_useful_interval_is_called_uncertain() {
         let mut run = summaries::good();
         let steady = precision(&run).unwrap_or_default();
         assert!(steady.starts_with('±'), "{steady}");

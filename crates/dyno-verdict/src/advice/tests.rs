@@ -121,7 +121,7 @@ fn each_counter_names_its_setting() {
 }
 
 #[test]
-fn only_deadlocks_name_deadlock_timeout() {
+fn deadlock_timeout_is_named_only_after_deadlocks() {
     let waits = |deadlocks: f64| {
         let values = [
             ("db.locks.waiting", 1.5),

@@ -180,7 +180,7 @@ mod tests {
     use crate::tests::{expect, judged, summary};
 
     #[test]
-    fn conflicts_that_other_counters_show_are_no_deadlocks_of_table_locks() {
+    fn conflicts_in_other_counters_are_not_deadlocks_of_table_locks() {
         let is_explained = |change: fn(&mut RunRecord)| {
             let mut run = dyno_samples::good();
             series(&mut run, "db.status.innodb_deadlocks", &[0.0; 30]);

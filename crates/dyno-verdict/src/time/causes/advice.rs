@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_waits_of_a_cold_cache_leave_the_advice() {
+    fn lock_waits_of_a_cold_cache_do_not_change_the_advice() {
         let (locks, reads) = (Cause::LockWaits, Cause::PageReads);
         assert_eq!(advice(&[locks], "warm up"), LOCKS);
         assert_eq!(advice(&[locks, reads], "warm up"), "warm up");
