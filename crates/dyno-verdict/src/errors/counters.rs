@@ -38,7 +38,7 @@ pub(super) const SERVER_COUNTERS: Check = Check {
 thresholds! {
     COUNTERS_DIFFER = 10.0, "percent", "difference of the counters":
         "counters are read once a second, so both ends are uncertain";
-    COUNTERS_ROOM = 50.0, "per second", "extra statements always allowed":
+    COUNTERS_ROOM = 50.0, "per second", "further statements always allowed":
         "observers and monitoring send statements, too";
     COUNTERS_LENGTH = 5.0, "s", "length":
         "in a shorter run, the uncertain ends decide the difference";
