@@ -454,7 +454,7 @@ local function prepare()
    local con = sysbench.sql.driver():connect()
    for number = 1, bench.tables() do
       bench.create(con, number)
-      -- Not before: if it exists already, so may the record of others.
+      -- Only now: if pi1 exists already, this fails above and keeps the existing record.
       if number == 1 then
          dyno.dataset.keep(con, bench.RECORD, {{"tables", bench.tables()}})
       end

@@ -228,10 +228,10 @@ end
 local COLUMNS = "transactionid {id}, dateandtime {date}, cashregisterid {int} NOT NULL, " ..
    "customerid {int} NOT NULL, productid {int} NOT NULL, price {price} NOT NULL, data {text}(4000)"
 
--- The dataset that records how many tables prepare created.
+-- The name of the dataset in which prepare records the number of tables.
 bench.RECORD = "insert_benchmark"
 
--- The recorded number of tables; that of the options if none is recorded.
+-- The recorded number of tables, or else the number by the options.
 function bench.kept_tables(con)
    local kept = dyno.dataset.read(con, bench.RECORD)
    return kept and tonumber(kept["dataset.tables"]) or bench.tables()
@@ -242,7 +242,7 @@ function bench.tables_made()
    local count, made = bench.tables(), {dyno.dataset.made(bench.RECORD)}
    if sysbench.cmdline.command == "cleanup" then
       local con = sysbench.sql.driver():connect()
-      -- It cannot be read if it is not the workload's, which its columns will tell.
+      -- Reading fails if the table is not the workload's. The check of its columns then reports it.
       local read, kept = pcall(bench.kept_tables, con)
       con:disconnect()
       count = read and kept or count

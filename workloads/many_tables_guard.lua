@@ -1,18 +1,18 @@
--- Many tables: what in the workload's schemas is not the workload's, so that nothing else is
--- dropped. A few queries of the catalogue, however many tables there are.
+-- Many tables: finds anything else in the workload's schemas, so that nothing else is dropped.
+-- Takes a few queries of the catalog, however many tables there are.
 
 local many = require("many_tables_common")
 
 local guard = {}
 
--- More are not named.
+-- At most this many names are printed.
 local NAMED = 3
 
 local COLUMNS = "('id', 'k', 'c', 'pad')"
 
 -- Conditions and queries --------------------------------------------------------------------------
 
--- SQL conditions: whether a name is that of one of the schemas, and of a table in a schema.
+-- SQL conditions that a name is one of the workload's schemas, or a table in such a schema.
 local is_schema, is_table = {}, {}
 
 function is_schema.mysql(made, name)
@@ -34,7 +34,7 @@ function is_table.postgres(made, name)
    return ("%s IN (SELECT 't' || n FROM generate_series(1, %d) n)"):format(name, made.tables)
 end
 
--- The numbers in a name of SQLite, which is that of a table if they give the same name.
+-- The numbers in a name on SQLite. It is a table's name if the numbers give the same name.
 local function numbers(made, name)
    local rest = ("SUBSTR(%s, %d)"):format(name, #made.prefix + 1)
    return ("CAST(%s AS INTEGER)"):format(rest),
@@ -52,7 +52,7 @@ function is_table.sqlite(made, name)
    return ("(%s AND %s BETWEEN 1 AND %d)"):format(condition, number, made.tables)
 end
 
--- Queries for tables of the workload's form with higher numbers.
+-- Queries for tables with the workload's columns but higher numbers.
 local further = {}
 
 function further.mysql(made)
@@ -78,7 +78,7 @@ function further.sqlite(made)
       "SUM(p.name IN %s) = 4"):format(condition, number, made.tables, COLUMNS)
 end
 
--- Queries for what is not the workload's, beside the `known` tables.
+-- Queries for anything that is not the workload's, except the `known` tables.
 local others = {}
 
 function others.mysql(con, made, known)
@@ -114,8 +114,8 @@ function others.mysql(con, made, known)
       schema("SUBSTRING_INDEX(ref_name, '/', 1)"))
 end
 
--- What depends on a schema is in it. Identity columns' sequences belong to their tables, and
--- whatever else uses a table depends on it as a view does, by its rule.
+-- Objects in a schema depend on it in pg_depend. Sequences of identity columns belong to their
+-- tables. Whatever else uses a table depends on it; a view does so through its rule.
 local POSTGRES = {
    [[SELECT pg_describe_object(d.classid, d.objid, 0) FROM pg_namespace n JOIN pg_depend d ON
       d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid AND d.deptype = 'n'
@@ -153,8 +153,8 @@ function others.postgres(con, made, known)
    return list
 end
 
--- There are no schemas, and only tables with the workload's names are dropped, with their triggers,
--- and with the rows elsewhere whose foreign keys say so.
+-- SQLite has no schemas. Only tables with the workload's names are dropped, with their triggers and
+-- with the rows elsewhere whose foreign keys cascade.
 function others.sqlite(_, made)
    local function own(column)
       return is_table.sqlite(made, column)
@@ -204,14 +204,14 @@ function guard.must_be_own(con, made)
       end
    end
    if perhaps and #names == 0 then
-      -- Not every user may ask this. The server would refuse to drop what such a table uses.
+      -- Not every user may run this query. The server then refuses to drop what such a table uses.
       local asked, found = pcall(names_of, con, perhaps, NAMED + 1)
       names = asked and found or names
    end
    if #names > 0 then
       local more, one = #names > NAMED and ", …" or "", #names == 1
-      error(("%s%s %s not this workload's, and dropping its tables would drop or break %s. " ..
-         "Nothing was dropped: move or drop %s yourself"):format(
+      error(("%s%s %s not this workload's. Dropping this workload's tables would drop or " ..
+         "break %s. Nothing was dropped: move or drop %s yourself"):format(
          table.concat(names, ", ", 1, math.min(#names, NAMED)), more, one and "is" or "are",
          one and "it" or "them", one and "it" or "them"), 0)
    end

@@ -99,8 +99,8 @@ function state.count_rows(con, made)
    return many.count_rows(con, made, made.schemas - made.present + 1, made.schemas)
 end
 
--- Drops the tables left by the churn of a killed run, if any, whose last statement may still be
--- running on the server and drop one of them.
+-- Drops any tables left by the churn of a killed run. Its last statement may still run on the
+-- server and drop one of them.
 function state.drop_leftovers(con, made)
    for _, name in ipairs(guard.leftovers(con, made)) do
       con:query("DROP TABLE IF EXISTS " .. name)

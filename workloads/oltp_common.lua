@@ -14,7 +14,7 @@ if sysbench.cmdline.command == nil then
    error("Command is required. Supported commands: prepare, warmup, prewarm, run, cleanup, help")
 end
 
--- Dyno's own runs need rows: the ids would be 0, which auto_increment replaces by new ones.
+-- Dyno's own runs need at least one row: ids would otherwise be 0, which auto_increment replaces.
 local function check_sizes(is_own)
    local rows_min = is_own and sysbench.cmdline.command == "run" and 1 or 0
    local function check(name, low, high) -- a script may have other options instead

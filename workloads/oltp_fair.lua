@@ -212,7 +212,7 @@ end
 
 -- The names of all tables, even if fewer are requested: no more than were completely loaded.
 local function own_tables(con)
-   -- The record cannot be read if it is not the workload's, which its columns will tell.
+   -- Reading fails if the table is not the workload's. The check of its columns then reports it.
    local read, kept = pcall(dyno.dataset.read, con, "oltp_fair")
    local last = read and kept and tonumber(kept["dataset.tables"]) or math.huge
    local found, names = con:query(dyno.render(con, templates.tables[1])), {}
@@ -276,7 +276,7 @@ local function must_be_loaded(con, number, rows)
    end
 end
 
--- Other rows than claimed would be other work.
+-- With other rows than stated, the run would do other work.
 function init()
    local tables, rows = size()
    mix_cards()

@@ -154,7 +154,7 @@ fn advice(kind: ErrorKind, ready: &Ready, workload: &str) -> Option<String> {
             ))
         }
         ErrorKind::Full => Some(format!(
-            "no space is left for the tables: free some, drop what was loaded with {}, or load \
+            "no space is left for the tables: free some, drop the loaded tables with {}, or load \
              less",
             typed::command("cleanup", workload, ready)
         )),

@@ -1,8 +1,8 @@
 //! A TCP port for a server that is started later, or started again.
 //!
-//! A port of the range that Linux gives to outgoing connections is no good for this: between the
-//! choice and the start, and whenever the server is stopped, any connection on the machine can take
-//! it. A load generator opens thousands of them.
+//! Linux gives ports of a certain range to outgoing connections. Such a port is unsuitable: between
+//! the choice and the start, and while the server is stopped, any connection may take it. A load
+//! generator opens thousands of connections.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -10,9 +10,9 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use crate::rand::Stream;
 
-/// Below are the ports of well-known services.
+/// Lower ports belong to well-known services.
 const LOWEST: u16 = 20_000;
-/// Random ports to try.
+/// The number of random ports to try.
 const ATTEMPTS: u32 = 100;
 
 /// A free port of 127.0.0.1 that no outgoing connection takes, unless the machine uses nearly all
@@ -23,7 +23,7 @@ const ATTEMPTS: u32 = 100;
 pub fn free_port() -> io::Result<u16> {
     let outgoing = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let others = others(&outgoing.unwrap_or_default());
-    // Randomly keyed, so the hash of nothing is a random number.
+    // The hasher is randomly keyed, so even its empty hash is a random number.
     let mut random = Stream::new(RandomState::new().build_hasher().finish(), 0);
     let attempts = if others.is_empty() { 0 } else { ATTEMPTS };
     for _ in 0..attempts {
@@ -36,7 +36,7 @@ pub fn free_port() -> io::Result<u16> {
     Ok(any.local_addr()?.port())
 }
 
-/// The ports outside the range of outgoing connections, which is two numbers.
+/// The ports outside the range of outgoing connections, given as two numbers.
 fn others(outgoing: &str) -> Vec<u16> {
     let mut numbers = outgoing.split_whitespace().map(str::parse::<u16>);
     let (Some(Ok(from)), Some(Ok(to))) = (numbers.next(), numbers.next()) else {

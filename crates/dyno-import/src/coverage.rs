@@ -118,7 +118,7 @@ pub(crate) fn missing(draft: &Draft, coverage: &Coverage) -> Option<MissingLines
             match outside(draft, coverage) {
                 Some((0, _)) | None => seconds,
                 Some((outside, all)) => {
-                    format!("{seconds}, and about {outside} of {all} events are in none of them")
+                    format!("{seconds}, and about {outside} of {all} events are outside them")
                 }
             }
         }

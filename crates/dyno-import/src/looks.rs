@@ -39,7 +39,7 @@ pub enum Looks {
     Dstat,
     /// The iostat of macOS or BSD.
     BsdIostat,
-    /// The vmstat of another system than Linux.
+    /// The vmstat of a system other than Linux.
     OtherVmstat,
     /// A server's configuration, as in `my.cnf`.
     Configuration,
@@ -252,7 +252,7 @@ fn words_of(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Whether these are the columns of vmstat on BSD, AIX or Solaris, which have other meanings, or
+/// Whether these are vmstat's columns on BSD, AIX or Solaris, which have other meanings, or
 /// the title of vm_stat on macOS.
 pub(crate) fn is_other_vmstat(words: &[&str]) -> bool {
     let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
@@ -284,7 +284,7 @@ impl fmt::Display for Looks {
             Self::Pidstat => "a log of pidstat",
             Self::Dstat => "a log of dstat",
             Self::BsdIostat => "a log of the iostat of macOS or BSD",
-            Self::OtherVmstat => "a log of the vmstat of another system than Linux",
+            Self::OtherVmstat => "a vmstat log of a system other than Linux",
             Self::Configuration => "a server's configuration",
         })
     }

@@ -60,7 +60,7 @@ pub(crate) fn is_torn(text: &str) -> bool {
 }
 
 /// Whether a number before this text is the beginning of a date or time: another program's line
-/// came between.
+/// was inserted here.
 fn is_moment(rest: &str) -> bool {
     let digits = rest.strip_prefix(['-', ':']);
     digits.is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))

@@ -17,8 +17,8 @@ const MIX_TOLERANCE: f64 = 0.25;
 /// rank: then chance cannot keep every interval on the same side.
 const SHIFTS: f64 = 10.0;
 
-/// Leaves out lines after the end of the run, with a warning. If there are many, the report is that
-/// of another run, as the comparison of their sums says.
+/// Leaves out lines after the end of the run, with a warning. If there are many, the report belongs
+/// to another run: the comparison of sums reports that.
 pub(crate) fn leave_out_late(draft: &mut Draft) {
     let Some(end_s) = end_s(draft).filter(|_| coverage::is_comparable(draft) && is_own(draft))
     else {
@@ -47,7 +47,7 @@ pub(crate) fn leave_out_late(draft: &mut Draft) {
     draft.warnings.push((late.first().copied(), text));
 }
 
-/// When the run ended at the latest. Without a printed time, its rates imply it less precisely.
+/// The latest possible end of the run. Without a printed time, rates imply it less precisely.
 fn end_s(draft: &Draft) -> Option<f64> {
     let report = draft.report.as_ref()?;
     let printed = report.total_time_s.filter(|seconds| *seconds > 0.0);

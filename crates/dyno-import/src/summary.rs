@@ -208,7 +208,7 @@ fn latency(report: &Report, events: u64, operations: &[Operation]) -> LatencySum
         value_ms: known(Some(ms)),
     });
     let mut percentiles: Vec<Percentile> = printed.collect();
-    // Without the printed one, the histogram may be the figure that is untrue.
+    // Without a printed percentile to compare with, the histogram itself may be wrong.
     let fits = !percentiles.is_empty() || report.percentiles_disabled;
     percentiles.extend(whole.filter(|_| fits).into_iter().flat_map(|histogram| {
         let max_ms = known(report.max_ms);

@@ -35,7 +35,7 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
     };
     let mounts = mounts::parse(&table);
     let root = root_of(pid);
-    // The directory of an embedded database may also have files of others.
+    // The directory of an embedded database may contain unrelated files.
     let linked = match pid {
         Some(_) => links::within(&root, places),
         None => Vec::new(),
@@ -54,7 +54,7 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
         let one = (place.what.as_str(), mount, links::inside(&root, &path));
         match found.iter_mut().find(|(what, ..)| *what == place.what) {
             None => found.push(one),
-            // What has a part in memory is not better than that part.
+            // If any part is in memory, the whole counts as in memory.
             Some(old) if is_in_memory(&mount.kind) && !is_in_memory(&old.1.kind) => *old = one,
             Some(_) => {}
         }
@@ -68,7 +68,7 @@ pub(crate) fn report(sink: &Sink, places: &[ServerDirectory], pid: Option<i32>) 
 fn root_of(pid: Option<i32>) -> PathBuf {
     let space = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
     match pid {
-        // A process that may not be inspected is on this host, and rarely in a container.
+        // A process that Dyno may not inspect is on this host, and rarely in a container.
         Some(pid) if space(&pid.to_string()).is_some_and(|it| Some(it) != space("self")) => {
             PathBuf::from(format!("/proc/{pid}/root"))
         }
@@ -164,7 +164,7 @@ mod tests {
             !facts.contains_key("data.redo.filesystem.type"),
             "{facts:?}"
         );
-        // A part in memory decides.
+        // If any part is in memory, it decides.
         let places = [
             ("data", proc),
             ("data.redo", Path::new("/")),

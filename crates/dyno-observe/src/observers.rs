@@ -27,7 +27,7 @@ const SETTLED: u64 = 2;
 /// How long to wait at the end for a database that does not answer.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 /// How long the last sample may take. This is longer than waiting for a slow database, and than
-/// reading everything on a host that works.
+/// reading everything on a healthy host.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Skip the last sample if less than this fraction of a period has passed since the previous one.
 const PERIOD_SHARE_MIN: u64 = 4;

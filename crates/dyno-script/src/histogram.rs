@@ -19,8 +19,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// `size` buckets between `min` and `max`, both above 0; `None` for too few buckets for two
-    /// bounds or too many for the memory, and for bounds without a logarithm or a distance.
+    /// `size` buckets between `min` and `max`, both above 0. `None` if there are fewer than two or
+    /// too many buckets, or if the bounds are not finite and increasing.
     pub fn new(size: usize, min: f64, max: f64) -> Option<Self> {
         if !(2..=BUCKETS_MAX).contains(&size) {
             return None;

@@ -9,7 +9,7 @@ const BATCH: usize = 5;
 /// standard error of its mean, computed from means of five (MSER-5: White, Cobb and Spratt, "A
 /// Comparison of Five Steady-State Truncation Heuristics for Simulation").
 ///
-/// At most half of the series counts as warm-up; if the end is there, the warm-up has not ended.
+/// At most half of the series counts as warm-up; a result of half means that it never ended.
 /// For pure noise the answer is small but need not be 0. It is 0 for a series that is too short.
 pub fn warm_up_end(series: &[f64]) -> usize {
     if !all_finite(series) {

@@ -312,7 +312,8 @@ pub fn described(runs: &[&RunRecord]) -> BTreeMap<String, BTreeSet<String>> {
     differences::side(&views(runs, &context))
 }
 
-/// How a run differs from those before it, except in what varied among these or was not recorded.
+/// How a run differs from the runs before it. Leaves out what already varied among these, or was
+/// not recorded.
 pub fn changed_since(before: &[&RunRecord], first: &RunRecord) -> Vec<Difference> {
     let context = Context::default();
     let (before, first) = (views(before, &context), views(&[first], &context));

@@ -176,7 +176,7 @@ const REPORT_EVERY_S: f64 = 1.0;
 /// A delay of the counts above this share of the measurement is significant.
 const DELAY_MATTERS: f64 = 0.02;
 
-/// Why PostgreSQL's own counts miss a part of the run: without a warm-up, no session reports its
+/// Why PostgreSQL's own counts miss part of the run: without a warm-up, no session reports its
 /// first second within the first second of the measurement.
 fn counts_come_late(view: &View) -> Option<String> {
     let warmup_s = view.run.head.drive.as_ref()?.warmup.as_secs_f64();
@@ -191,7 +191,7 @@ fn counts_come_late(view: &View) -> Option<String> {
     })
 }
 
-/// Why the observed server did only a part of the work.
+/// Why the observed server did only part of the work.
 fn done_elsewhere(view: &View) -> Option<String> {
     if let Some(nodes) = view.several_endpoints() {
         return Some(format!(
@@ -199,7 +199,7 @@ fn done_elsewhere(view: &View) -> Option<String> {
         ));
     }
     errors::did_work_elsewhere(view).then(|| {
-        "a part of the work did not reach the observed server (see `server-counters`)".to_owned()
+        "part of the work did not reach the observed server (see `server-counters`)".to_owned()
     })
 }
 
@@ -221,7 +221,7 @@ struct Meter<'a> {
     events_per_s: Option<f64>,
     /// Why costs of the host and of its disks are left out.
     shared_host: Option<String>,
-    /// Why the observed server did only a part of the work.
+    /// Why the observed server did only part of the work.
     elsewhere: Option<String>,
     /// Whether others used the server.
     other_clients: bool,
@@ -395,7 +395,7 @@ impl Meter<'_> {
         let others = self.view.is_shared() && !source.starts_with("client.");
         let with_others = self.shared_host.as_ref();
         let with_others = with_others.filter(|_| source.starts_with("host."));
-        // Observers cover only one server, but the divisor is the work of all.
+        // Observers cover only one server, but costs are divided by the work of all.
         let of_one = ["server.", "db."]
             .iter()
             .any(|scope| source.starts_with(scope));

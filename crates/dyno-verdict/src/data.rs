@@ -59,7 +59,7 @@ const SIZES_OF_SYSTEM: [&str; 3] = [
     names::DATA_TOTAL,
 ];
 
-/// The series that may have the size of the data, the most exact first.
+/// The series that may have the size of the data, most exact first.
 pub(super) fn sizes(view: &View) -> &'static [&'static str] {
     match view.run.setting("innodb_file_per_table") {
         Some("OFF" | "0") => &SIZES_OF_SYSTEM,

@@ -1,5 +1,5 @@
-//! The values that settings had during the measurement. They are read before the sessions begin and
-//! after these have ended; events contain the changes in between.
+//! The values that settings had during the measurement. Settings are read before the sessions begin
+//! and after they have ended; events record the changes in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use dyno_core::settings::UNKNOWN;
 use crate::text;
 use crate::view::View;
 
-/// The settings at some time of the measurement after its start.
+/// The settings at a later time of the measurement.
 pub(crate) struct Moment<'a> {
     run: &'a RunRecord,
     /// The values of settings that had changed.
@@ -34,7 +34,7 @@ impl<'a> Moment<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A setting when the measurement began: not what was read before if it was changed since.
+    /// A setting when the measurement began, including changes since it was first read.
     pub(crate) fn setting(&self, name: &str) -> Option<&'a str> {
         let is_of = |change: &&SettingChange| change.name.eq_ignore_ascii_case(name);
         let (before, _) = self.changes();
@@ -44,12 +44,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A setting as it was for the run's sessions: the single value that they set, or the server's.
+    /// A setting as the run's sessions saw it: the only value that they set, or else the server's.
     pub(crate) fn setting_of_sessions(&self, name: &str) -> Option<&'a str> {
         self.set_by_all(name).or_else(|| self.setting(name))
     }
 
-    /// The single value that sessions gave to a setting.
+    /// The value that sessions set, if they set only one.
     pub(crate) fn set_by_all(&self, name: &str) -> Option<&'a str> {
         let mut own = self.set_by_sessions().filter(|(own, _)| *own == name);
         match (own.next(), own.next()) {
@@ -134,7 +134,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Settings have these values, if they did not have them already.
+    /// Adds a moment with these values, unless the settings had them already.
     fn have(&mut self, values: &[(&'a str, &'a str)], when: String) {
         for &(name, value) in values {
             let known = self.moved.get(name).copied();

@@ -418,7 +418,7 @@ pub(crate) fn restarted(view: &View) -> Option<String> {
         number(names::SERVER_UPTIME_S_START)?,
         number(names::SERVER_UPTIME_S_END)?,
     );
-    // The server may be another one since before the last sample.
+    // Another server may have answered since before the last sample.
     let is_new = uptimes.last().is_none_or(|(_, last)| end + 1.0 < *last);
     (end + 1.0 < start && is_new).then(|| {
         format!(

@@ -127,7 +127,7 @@ fn add(own: &mut Finding, there: Finding) {
     }
 }
 
-/// Whether the server's host was observed from there and is another one.
+/// Whether an observer ran on the server's host, and that is not this host.
 pub(crate) fn is_observed_apart(run: &RunRecord) -> bool {
     run.fact(names::SERVER_OBSERVER).is_some() && is_another(run)
 }

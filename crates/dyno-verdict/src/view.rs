@@ -354,7 +354,7 @@ impl<'a> View<'a> {
         Some(spans)
     }
 
-    /// Whether a series covers only a part of the measurement.
+    /// Whether a series covers only part of the measurement.
     pub(crate) fn misses(&self, name: &str) -> bool {
         let series = self.series(name);
         series.is_some_and(|series| self.integral(series).1 < 0.95 * self.length_s)
@@ -383,7 +383,7 @@ impl<'a> View<'a> {
         self.run.facts.iter().filter_map(of).flatten()
     }
 
-    /// Whether other agents or the other side of a duet put a part of the load on the server.
+    /// Whether other agents or the other side of a duet put part of the load on the server.
     pub(crate) fn is_shared(&self) -> bool {
         let shard = self.drive().and_then(|drive| drive.shard.as_ref());
         shard.is_some_and(|shard| shard.of > 1) || duet::shares_server(self.run)

@@ -110,7 +110,7 @@ fn reports_a_limit_that_cannot_be_met() {
     has(
         &shown,
         &[
-            "One session alone, in a closed loop, had 100.0 % of its events late.",
+            "With one session in a closed loop, 100.0 % of the events were late.",
             "No number of sessions keeps p50 < 1 ms: even one breaks it",
         ],
     );

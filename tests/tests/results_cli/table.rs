@@ -297,12 +297,12 @@ fn logs_that_do_not_name_workload_and_server_have_no_level() {
             .success();
     }
     for (factor, level) in [("workload", "orders"), ("server", "MariaDB 10.11.6")] {
-        let left_out = format!("left out: run 1: the {factor} is not known; import the log again");
+        let left_out = format!("left out: run 1: the {factor} is unknown; import the log again");
         let table = lab.dyno(&format!("table --rows {factor}")).success();
         has(&table, &[level, &left_out]);
         let table = lab.json(&format!("table --rows {factor} --json"));
         assert_eq!(table["rows"]["levels"], serde_json::json!([level]));
-        let unknown = format!("the {factor} of no run is known; `dyno import` names");
+        let unknown = format!("no run's {factor} is known; to name the workload");
         has(
             &lab.dyno(&format!("table 1 --rows {factor}")).failure(2),
             &[&unknown],

@@ -73,7 +73,7 @@ fn reports_and_cleans_up_a_file_system_that_fills() {
         ))
         .success();
         for text in [
-            "no space is left for the tables: free some, drop what was loaded with `dyno cleanup",
+            "no space is left for the tables: free some, drop the loaded tables with `dyno cleanup",
             "database or disk is full",
         ] {
             assert!(output.stderr.contains(text), "no '{text}': {output:?}");

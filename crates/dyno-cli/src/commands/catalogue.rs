@@ -329,7 +329,7 @@ pub(crate) fn main(args: &[String]) -> Result<u8> {
             console::json(&(serde_json::to_string_pretty(&as_json())? + "\n"));
             Ok(STATUS_DONE)
         }
-        _ => Err(usage("dyno help takes --format json and no other")),
+        _ => Err(usage("dyno help supports only --format json")),
     }
 }
 

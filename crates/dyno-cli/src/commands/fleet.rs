@@ -105,8 +105,8 @@ fn agents(folder: &str, named: Vec<AgentName>) -> Result<Vec<AgentName>> {
     for name in named {
         if name.as_str() == COORDINATOR {
             return Err(usage(format!(
-                "dyno fleet keys: an agent cannot be called {COORDINATOR}: that is the name of the \
-                 command that starts the run"
+                "dyno fleet keys: an agent cannot be called {COORDINATOR}: this name is reserved \
+                 for the command that starts the run"
             )));
         }
         all.insert(name);

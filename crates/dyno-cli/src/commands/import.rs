@@ -224,9 +224,9 @@ fn keep(parsed: &Parsed, imported: &Imported) -> Result<u8> {
     Ok(STATUS_DONE)
 }
 
-/// What is said of a log that begins like that of another run.
+/// The note about a log that begins like that of another run.
 fn other_log(id: i64) -> String {
-    format!("begins like the log of run {id} and then differs from it, so it is another run")
+    format!("begins like the log of run {id}, but then differs, so it is stored as a separate run")
 }
 
 /// Files that are read together, and the system logs taken during the run.

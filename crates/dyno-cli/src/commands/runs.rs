@@ -94,8 +94,8 @@ pub(super) fn unknown(lines: &[RunLine], factor: &str) -> anyhow::Error {
 pub(super) fn no_factor<'a>(factor: &str, own: impl Iterator<Item = &'a str>) -> anyhow::Error {
     if EVERYBODYS.contains(&factor) {
         return usage(format!(
-            "the {factor} of no run is known; `dyno import` names the workload and the server of \
-             a log (--workload NAME, --server NAME, --replace)"
+            "no run's {factor} is known; to name the workload or the server of a log, import it \
+             again with --workload NAME or --server NAME, and --replace"
         ));
     }
     let names: BTreeSet<&str> = own.chain(EVERYBODYS).collect();

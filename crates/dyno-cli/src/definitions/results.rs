@@ -443,7 +443,7 @@ pub(crate) const DOCTOR: &[Opt] = &[
         GROUP,
         "time",
         Some("TIME"),
-        "Measure for this long how often other work interrupts the host [3s]",
+        "Measure interruptions by other work for this long [3s]",
     ),
     opt(
         GROUP,

@@ -358,6 +358,6 @@ pub(crate) const SYSBENCH: &[Opt] = &[
         DYNO,
         "report-style",
         Some("EDITION"),
-        "format of the general block: that of 1.1 or of 1.0 [1.0]",
+        "print the general block as sysbench 1.1 or 1.0 does [1.0]",
     ),
 ];

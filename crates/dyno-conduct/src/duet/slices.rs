@@ -67,7 +67,7 @@ pub(super) fn slices(
         };
     }
     stage.notice(&Notice::Step(format!(
-        "Finding the length of slices by a pilot ({} s).",
+        "Running a pilot to choose the slice length ({} s).",
         (pilot::WARMUP + pilot::TIME).as_secs()
     )));
     let changes_ms = changes(switch).as_secs_f64() * 1e3;

@@ -223,8 +223,8 @@ impl<'a> Watcher<'a> {
         let elsewhere = elsewhere.find(|hello| hello.machine != self.machine);
         if let (Some(own), Some(hello)) = (own, elsewhere) {
             self.warn(format!(
-                "on each agent, {own} means that agent's own host, on {} as well: to use one \
-                 server, pass a URL that works on every host",
+                "on each agent, {own} means that agent's own host, also on {}: to use one server, \
+                 pass a URL that works on every host",
                 hello.host
             ));
         }

@@ -1,4 +1,4 @@
-//! The part of a command line that another command on the same tables needs.
+//! The words of a command line that another command on the same tables also needs.
 
 use dyno_core::Target;
 use dyno_core::redact::HIDDEN;
@@ -13,8 +13,8 @@ const COMMANDS: [&str; 7] = [
 /// The names of the option with the number of sessions, which may decide the number of tables.
 const SESSIONS: [&str; 4] = ["--sessions", "--threads", "--clients", "-c"];
 
-/// A command on the same tables: with the target and the script's options as typed, or if the
-/// command line does not show them, with the target's URL and a reference to the options.
+/// A command on the same tables, with the target and the script's options as typed. If the command
+/// line does not show them, with the target's URL and a note to repeat the options.
 pub(super) fn command(name: &str, workload: &str, ready: &Ready) -> String {
     let options = ready.description.options.as_deref().unwrap_or_default();
     match typed(&ready.job.argv, options) {
@@ -108,7 +108,7 @@ mod tests {
         let scheduled = ["dyno", "run", "x", "-c", "1 for 9s", "-T", "sqlite:a"];
         let scheduled = scheduled.map(str::to_owned);
         assert_eq!(typed(&scheduled, &options).as_deref(), Some("-T sqlite:a"));
-        // Without one target, or in another command, they are elsewhere.
+        // Without exactly one target, or in another command, the options are not on this line.
         for line in ["dyno run x --tables 9", "dyno lab -T sqlite:a", "dyno"] {
             assert_eq!(of(line), None);
         }

@@ -100,17 +100,17 @@ fn from(terms: &Terms, steps: Vec<ClimbStep>) -> Ground {
     let breaks = |step: &&ClimbStep| step.late_share > terms.goal.loss_ratio;
     let mut warnings = Vec::new();
     if let Some(first) = steps.first().filter(breaks) {
-        let (who, whose) = match first.sessions {
-            1 => ("One session alone".to_owned(), "its"),
-            few => (format!("{few} sessions"), "their"),
+        let who = match first.sessions {
+            1 => "one session".to_owned(),
+            few => format!("{few} sessions"),
         };
         warnings.push(match first.events_per_s > 0.0 {
             true => format!(
-                "{who}, in a closed loop, had {:.1} % of {whose} events late.",
+                "With {who} in a closed loop, {:.1} % of the events were late.",
                 first.late_share * 100.0
             ),
             // No latency was measured.
-            false => format!("{who}, in a closed loop, finished no event."),
+            false => format!("With {who} in a closed loop, no event finished."),
         });
     }
     let (start, loads) = match terms.promise.of {
@@ -199,11 +199,9 @@ mod tests {
         assert_eq!(ground.start.candidates, [2.0, 4.0]);
         let ground = from(&sessions, steps(&[(1.0, 0.5)]));
         assert_eq!(ground.start.candidates, [1.0]);
-        assert!(ground.warnings[0].contains("had 50.0 % of its events late"));
+        assert!(ground.warnings[0].contains("50.0 % of the events were late"));
         let ground = from(&sessions, steps(&[(0.0, 1.0)]));
-        assert_eq!(
-            ground.warnings,
-            ["One session alone, in a closed loop, finished no event."]
-        );
+        let expected = "With one session in a closed loop, no event finished.";
+        assert_eq!(ground.warnings, [expected]);
     }
 }

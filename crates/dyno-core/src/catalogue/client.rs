@@ -84,7 +84,7 @@ define! {
         OBSERVER_SAMPLES = "observer.samples": "samples taken";
         OBSERVER_LATE_MS_MAX = "observer.late_ms_max": "longest delay of a sample";
         OBSERVER_MISSED = "observer.missed": "samples missed";
-        OBSERVER_MEASURED_S = "observer.measured_s": "seconds that the observers observed";
+        OBSERVER_MEASURED_S = "observer.measured_s": "seconds observed";
         OBSERVER_EXPORT_CPU_S = "observer.export.cpu_s": "CPU seconds of [exports](metrics.md)";
         OBSERVER_EXPORT_CORES = "observer.export.cores": "CPU use of exports, in cores";
         OBSERVER_PROFILE_CPU_S = "observer.profile.cpu_s": "CPU seconds of `--cpu-profile`";

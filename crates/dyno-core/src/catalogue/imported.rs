@@ -27,10 +27,10 @@ define! {
         IMPORT_SOURCE = "import.source": "file and line";
         IMPORT_SHA256 = "import.sha256": "SHA-256 of the lines";
         IMPORT_PATH = "import.path": "path below the imported folder";
-        IMPORT_CUT_OFF = "import.cut_off": "what a truncated log lacks, without a full stop";
-        IMPORT_GAPS = "import.gaps": "report lines that the log lacks, without a full stop";
+        IMPORT_CUT_OFF = "import.cut_off": "what a truncated log lacks, in words";
+        IMPORT_GAPS = "import.gaps": "missing report lines, in words";
         IMPORT_UNSTEADY = "import.unsteady":
-            "why the log calls its load or rate unsteady, without a full stop";
+            "why the log calls its load or rate unsteady, in words";
         IMPORT_CONTRADICTIONS = "import.contradictions": "figures that contradict each other";
         IMPORT_IMPLIED_TIME_S = "import.implied_time_s":
             "duration in seconds, as a count and its rate imply";

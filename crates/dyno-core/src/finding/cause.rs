@@ -115,6 +115,6 @@ pub enum Cause {
     DatabaseLocked,
     /// Other clients, or jobs of the server's scheduler, used the server.
     OtherClients,
-    /// A part of the work did not reach the observed server.
+    /// Part of the work did not reach the observed server.
     WorkElsewhere,
 }

@@ -16,7 +16,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// In free text.
+/// The secrets in free text.
 pub(super) fn prose(text: &str) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = text
         .match_indices("://")

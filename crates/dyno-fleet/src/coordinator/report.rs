@@ -16,14 +16,14 @@ use crate::names::AgentName;
 const BOUND_NS_DOUBT: u64 = 5_000_000;
 /// A drift that deviates from a straight line by more is a doubt.
 const RESIDUAL_NS_DOUBT: u64 = 1_000_000;
-/// Civil clocks that differ by more are a doubt, because people compare times with the server's
+/// Wall clocks that differ by more are a doubt, because people compare times with the server's
 /// log.
 const CIVIL_NS_DOUBT: u64 = 1_000_000_000;
 /// A start that is later than this is reported.
 const LATE_NS_DOUBT: i64 = 10_000_000;
 /// Agents are equal if the events of each deviate from its share by at most this fraction.
 const EVENTS_UNEQUAL: f64 = 0.1;
-/// And if their 99th percentiles are within this factor of the median agent's.
+/// Their 99th percentiles must also be within this factor of the median agent's.
 const P99_UNEQUAL: f64 = 1.5;
 /// Ignore smaller differences: waking a thread may take this long on one host and not on another.
 const P99_DIFFERENCE_NS: u64 = 1_000_000;

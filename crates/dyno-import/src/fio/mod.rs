@@ -69,9 +69,7 @@ fn not_fio(log: &Log<'_>, damage: Option<Damage>) -> ImportError {
     }
     let what = match damage {
         Some(Damage { line, why, kind }) => match kind {
-            DamageKind::Value => {
-                format!("fio does not print such a value as in line {line} ({why})")
-            }
+            DamageKind::Value => format!("line {line} has a value that fio never prints ({why})"),
             DamageKind::Cut => {
                 format!(
                     "the file ends within its JSON, in line {line}, so nothing can be read from it"

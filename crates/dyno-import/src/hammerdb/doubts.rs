@@ -193,8 +193,8 @@ fn running(draft: &Draft) -> Option<String> {
     })
 }
 
-/// Takes out samples of the transaction counter with more transactions than the whole test had. If
-/// many are, the result is wrong instead. Returns a warning.
+/// Removes samples of the transaction counter with more transactions than the whole test had. If
+/// many samples are like that, the result is wrong instead. Returns a warning.
 pub(super) fn take_impossible(draft: &mut Draft, test_s: f64) -> Option<String> {
     let (_, tpm, _) = draft.result.as_ref()?;
     let most = FACTOR * *tpm as f64 * test_s / S_PER_MIN;

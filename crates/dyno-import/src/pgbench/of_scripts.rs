@@ -12,8 +12,8 @@ const TOLERANCE: f64 = 0.01;
 const SHARE_ROUNDING: f64 = 0.051;
 /// Shares of a script's own transactions have three decimals.
 const OWN_SHARE_ROUNDING: f64 = 0.001;
-/// Scripts with less than this share of the transactions are not all scripts. Threads count
-/// transactions without a lock, so a few may be lost.
+/// If the scripts have less than this share of the transactions, some scripts are missing. Threads
+/// count transactions without a lock, so a few may be lost.
 const ALL: f64 = 0.9;
 /// Relative tolerance of means that several threads update without a lock.
 const UNLOCKED: f64 = 0.1;

@@ -35,7 +35,7 @@ fn twice(all: &[Transaction]) -> Option<String> {
 /// start of its first one to the end of its last one.
 fn overlap(all: &[&Transaction], output: &Output) -> Option<String> {
     let columns = columns(all, output, &mut Vec::new());
-    // The latency may include a lag that the log does not tell from a number of tries.
+    // The latency may include a lag: the log does not distinguish it from a number of tries.
     if columns == Columns::default() && all.iter().any(|one| one.columns() > 0) {
         return None;
     }

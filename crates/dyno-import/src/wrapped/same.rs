@@ -1,16 +1,16 @@
-//! Removes a text that all lines begin with, such as the name of a host or a file.
+//! Removes a prefix that all lines share, such as the name of a host or a file.
 
 use super::{LAYERS_MAX, Part, below, kinds, layer, nested, sample};
 use crate::Looks;
 
-/// The lines without such a text; `None` unless the log is only known without it.
+/// The lines without the prefix; `None` unless Dyno recognises the log only without it.
 pub(super) fn removed(text: &str) -> Option<Vec<Part>> {
     let lines = sample(text);
     let all = lines.iter().copied().reduce(common)?;
     if lines.len() < 2 || all.is_empty() || Looks::of_bare(text).is_some() {
         return None;
     }
-    // The lines themselves may begin alike, too.
+    // The rest of the lines may begin alike, too.
     let ends = all.char_indices().rev();
     let ends = ends.filter(|(_, c)| !c.is_alphanumeric());
     let mut prefixes = ends.map(|(at, c)| &all[..at + c.len_utf8()]);
@@ -31,7 +31,7 @@ fn is_known(text: &str) -> bool {
     known(text) || inner().is_some_and(|parts| parts.iter().any(|part| known(&part.text)))
 }
 
-/// Whether rows of other figures may look the same.
+/// Whether unrelated numbers may look like this kind of log.
 fn is_vague(looks: Looks) -> bool {
     matches!(
         looks,
@@ -39,7 +39,7 @@ fn is_vague(looks: Looks) -> bool {
     )
 }
 
-/// The text that both lines begin with.
+/// The common prefix of both lines.
 fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let pairs = one.char_indices().zip(other.chars());
     let same = pairs.take_while(|((_, a), b)| a == b);

@@ -184,7 +184,7 @@ fn reports_missing_lines_and_no_contradiction() {
         (
             (|number| (5..=8).contains(&number)) as fn(usize) -> bool,
             "log:17: the report lines have 1 gap, which ends here: the lines cover 8 of 12 s, and \
-             about 5630 of 16340 events are in none of them",
+             about 5630 of 16340 events are outside them",
         ),
         (
             |number| number < 4,

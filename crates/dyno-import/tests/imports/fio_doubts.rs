@@ -235,7 +235,7 @@ fn values_of_another_type_are_not_damage() {
     let log = dyno_import::Log::new("log", &text);
     let error = import(Tool::Fio, &[log], &[], &Options::default());
     let error = error.unwrap_err().to_string();
-    assert_has(&error, "fio does not print such a value as in line 1");
+    assert_has(&error, "line 1 has a value that fio never prints");
     assert!(!error.contains("damaged"), "{error}");
 }
 

@@ -90,7 +90,7 @@ fn vmstat_of_other_systems_is_named_and_not_read() {
         );
         assert_has(
             &read.unwrap_err().to_string(),
-            "it looks like a log of the vmstat of another system than Linux, which is not read",
+            "it looks like a vmstat log of a system other than Linux, which is not read",
         );
     }
 }

@@ -14,8 +14,8 @@ use before::{Before, GLOBAL};
 const BYTES_MAX: usize = 2_048;
 /// Maximum number of values to keep of a setting.
 const VALUES_MAX: usize = 8;
-/// The setting that decides what a commit of PostgreSQL guarantees. A statement that sets something
-/// unknown may set this one.
+/// The setting that decides what PostgreSQL guarantees for a commit. A statement with an unknown
+/// setting may set this one.
 const COMMIT: &str = "synchronous_commit";
 const SYNCHRONOUS: &str = "synchronous";
 
@@ -80,7 +80,7 @@ impl Settings {
             if is_function(token) && next == Some("(") {
                 self.call(after.rest);
             }
-            // Its condition and its value may be anything.
+            // The condition and the value may be any expression.
             if is_view(token) && is_updated(previous) {
                 self.add(COMMIT, None);
             }
@@ -110,7 +110,7 @@ impl Settings {
         }
     }
 
-    /// `value` is `None` if the statement does not show it.
+    /// Records a setting; `value` is `None` if the statement does not show it.
     fn add(&mut self, name: &'static str, value: Option<&str>) {
         let value = value.map_or(UNKNOWN.into(), |value| match name == SYNCHRONOUS {
             true => values::level(value),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Words after a value that make it a part of an expression.
+/// Words after a value that make it part of an expression.
 const OPERATORS: [&str; 13] = [
     "and", "between", "collate", "div", "in", "is", "like", "mod", "not", "or", "regexp", "rlike",
     "xor",
@@ -26,7 +26,7 @@ pub(super) fn argument(text: &str) -> Option<&str> {
     (is_whole && (is_prefixed || text.starts_with(['\'', '$']))).then_some(value)
 }
 
-/// The arguments of a call, from behind its opening parenthesis on.
+/// The arguments of a call, in the text after its opening parenthesis.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     let (mut depth, mut from, mut at) = (0_usize, 0, 0);
     let mut all = Vec::new();
@@ -72,7 +72,7 @@ pub(super) fn level(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value whose number, if it is one, is decimal and without leading zeros.
+/// The value; a number becomes decimal, without leading zeros.
 pub(super) fn plain(value: &str) -> Cow<'_, str> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -121,7 +121,7 @@ fn literal(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// A text in quotes. What escapes mean depends on the server.
+/// A text in quotes. Servers interpret escapes differently.
 fn quoted(text: &str, end: char) -> Option<(&str, &str)> {
     let (value, rest) = text[1..].split_once(end)?;
     (!value.contains('\\') && !rest.starts_with(end)).then_some((value, rest))
@@ -161,7 +161,7 @@ fn split_word(text: &str) -> (&str, &str) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Whether a value ends before this text, and is not a part of an expression.
+/// Whether a value ends before this text, and is not part of an expression.
 fn ends(rest: &str) -> bool {
     let rest = rest.trim_start();
     let (word, _) = split_word(rest);

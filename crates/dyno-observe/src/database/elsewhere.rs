@@ -20,10 +20,10 @@ const DIRECTORIES: [(&str, &str); 7] = [
     ("rocksdb_datadir", names::DATA_ROCKSDB),
     ("rocksdb_wal_dir", names::DATA_ROCKSDB_WAL),
 ];
-/// The directory of the redo log's files in MySQL from 8.0.30 on, below the configured one.
+/// The directory of redo log files below the configured one, since MySQL 8.0.30.
 const REDO: &str = "#innodb_redo";
 
-/// The directories and files in settings.
+/// The directories and files that settings name.
 pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<ServerDirectory> {
     let mut places = Vec::new();
     let mut add = |what: &str, path: PathBuf| {
@@ -41,7 +41,7 @@ pub(super) fn of_settings(setting: impl Fn(&str) -> Option<String>) -> Vec<Serve
     let binlog = value("log_bin_basename");
     let binlog = Path::new(&binlog).parent().unwrap_or(Path::new(""));
     add(names::DATA_BINLOG, binlog.to_owned());
-    // Several with sizes: `ibdata1:12M;/fast/ibdata2:12M`.
+    // May list several files, with sizes: `ibdata1:12M;/fast/ibdata2:12M`.
     let home = PathBuf::from(value("innodb_data_home_dir"));
     for file in value("innodb_data_file_path").split(';') {
         let file = file.split(':').next().unwrap_or_default();

@@ -37,9 +37,9 @@ pub(super) struct Moves {
     states: Vec<SettingChange>,
     /// The last value of the counter or time that changes with settings.
     mark: Option<f64>,
-    /// Settings may have changed.
+    /// Whether settings may have changed.
     is_due: bool,
-    /// The next sample reads the settings, whatever the counter says.
+    /// Whether the next sample reads the settings even if the counter did not change.
     is_wanted: bool,
     samples: u64,
     /// The first sample in which the settings may be read again.
@@ -88,7 +88,7 @@ impl Moves {
         }
     }
 
-    /// The measurement begins.
+    /// Notes that the measurement begins.
     pub(super) fn begin(&mut self) {
         self.is_wanted = true;
     }
@@ -106,7 +106,7 @@ impl Moves {
         true
     }
 
-    /// Another server's counters restart; its settings are still compared.
+    /// Notes that another server answers: counters restart, and settings are still compared.
     pub(super) fn restart(&mut self) {
         self.mark = None;
         self.is_due = true;
@@ -140,7 +140,7 @@ impl Moves {
             }
         }
         if reported > 0 {
-            // A setting that was changed may be changed back.
+            // A changed setting may change back.
             self.next = self.samples;
         }
         Ok(())

@@ -25,7 +25,7 @@ const SLOW_MAX: u64 = 10;
 /// The wait grows by one sample for each multiple of this duration that an answer takes.
 const SLOW_NS: u64 = 3_000_000;
 const SETTINGS: &str = "SELECT name, current_setting(name, true) FROM pg_catalog.pg_settings";
-/// Directories below the data directory that each commit needs, and the prefix of their facts.
+/// Directories below the data directory that every commit needs, and the prefixes of their facts.
 const DIRECTORIES: [(&str, &str); 4] = [
     (names::DATA_REDO, "pg_wal"),
     (names::DATA_GLOBAL, "global"),
@@ -305,8 +305,8 @@ impl Collector for Postgres {
     }
 }
 
-/// The directories of the log, of the database and of what all databases share, which may be links,
-/// and those of tablespaces. The database may be in one of these.
+/// The directories of the log, of the database and of the files that all databases share, which may
+/// be links, and those of tablespaces. The database may be in a tablespace.
 fn elsewhere(asking: &mut Asking<'_>) -> Result<Vec<ServerDirectory>, DbError> {
     let sql = "SELECT t.spcname, pg_tablespace_location(t.oid), EXISTS (\
                SELECT FROM pg_catalog.pg_database d WHERE d.datname = current_database() \

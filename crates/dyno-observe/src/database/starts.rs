@@ -1,5 +1,5 @@
-//! The start time of a server. If it differs after a new connection, the server was restarted, or
-//! another one answers.
+//! The start time of a server. If it differs after a reconnect, the server was restarted or another
+//! one answers.
 
 use dyno_core::Clock;
 use dyno_core::clock::Nanos;
@@ -7,12 +7,12 @@ use dyno_core::record::EventKind;
 
 use crate::process::Claim;
 
-/// A server whose start time moves by more than this between two connections was restarted, or is
-/// another one.
+/// If the start time moves by more than this between two connections, the server was restarted, or
+/// another server answers.
 const RESTART_S_MIN: f64 = 3.0;
 
-/// The change since the last connection, if any: a restart, or another server if that had started
-/// by the last answer. Updates the start time, in seconds of the monotonic clock.
+/// The change since the last connection, if any: a restart, or another server if it had already
+/// started by the last answer. Updates the start time, in seconds of the monotonic clock.
 pub(super) fn changed(
     claim: &Claim,
     started_s: &mut Option<f64>,

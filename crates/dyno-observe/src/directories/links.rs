@@ -7,11 +7,11 @@ use dyno_core::catalogue::names;
 
 use super::ServerDirectory;
 
-/// Maximum number of files in a directory that are looked at.
+/// Maximum number of files to examine in a directory.
 const ENTRIES_MAX: usize = 20_000;
 /// Maximum number of links in a path, as in Linux.
 const LINKS_MAX: usize = 40;
-/// The length of the name of a segment of PostgreSQL's log.
+/// The length of the name of a PostgreSQL WAL segment.
 const SEGMENT: usize = 24;
 
 /// The links in these directories that lead to logs and data, with the prefix of their facts.
@@ -36,8 +36,8 @@ pub(super) fn within(root: &Path, places: &[ServerDirectory]) -> Vec<ServerDirec
     found
 }
 
-/// The path without links, as a process with this root sees it. What cannot be read counts as no
-/// link.
+/// The path without links, as a process with this root sees it. An unreadable entry does not count
+/// as a link.
 pub(super) fn resolved(root: &Path, path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parts = |path: &Path| -> Vec<OsString> {
@@ -52,7 +52,7 @@ pub(super) fn resolved(root: &Path, path: &Path) -> PathBuf {
             done.pop();
             continue;
         }
-        // An absolute link begins again at the root.
+        // An absolute link starts over at the root.
         let next = done.join(&part);
         match std::fs::read_link(inside(root, &next)) {
             Ok(target) if part != "/" && links < LINKS_MAX => {

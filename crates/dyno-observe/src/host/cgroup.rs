@@ -92,8 +92,8 @@ fn folder(mounts: &[Mount], controller: Option<&str>, group: &str) -> Option<Pat
     is_visible.then(|| mount.point.join(below))
 }
 
-/// The group that sets the quota of a process: its own group or the ancestor with the smallest one,
-/// and the nearest of several.
+/// The group that limits a process's CPU: its own group or the ancestor with the smallest quota,
+/// or the nearest of several with that quota.
 fn with_quota(place: &Path) -> &Path {
     // Groups above the root of the mount have no such files.
     let groups = place.ancestors();

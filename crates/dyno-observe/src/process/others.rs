@@ -58,7 +58,7 @@ const BACKUPS: [&str; 11] = [
     "xtrabackup",
 ];
 
-/// Processes with a smaller share of the CPU time of all others explain nothing.
+/// Processes with a smaller share of the CPU time of all others are not listed.
 const SHARE_MIN: f64 = 0.05;
 
 /// The number and start time of a process, which together are unique.
@@ -123,8 +123,8 @@ impl Others {
         }
     }
 
-    /// The number of programs that make backups, of those that run now. One that never used much
-    /// CPU time is unknown.
+    /// The number of running programs that make backups. Programs that never used much CPU time are
+    /// not known.
     pub(crate) fn backups(&mut self) -> usize {
         let runs = |(pid, start_ticks): &Key| {
             stat_of(*pid).is_some_and(|stat| stat.start_ticks == *start_ticks && !stat.has_ended())
@@ -150,7 +150,7 @@ impl Others {
 
 /// The processes that used most.
 pub(crate) struct Named {
-    /// Each with its number and its cores, if it used a noticeable share.
+    /// Each process with its number and cores, if it used a noticeable share.
     pub(crate) words: String,
     /// The total of the largest, including those without such a share.
     pub(crate) cores: f64,

@@ -57,7 +57,7 @@ impl Switches {
         {
             let (mut voluntary, mut involuntary) = (0.0, 0.0);
             for (tid, now) in &threads {
-                // A new thread has made all its switches since.
+                // All switches of a new thread happened since the last sample.
                 let before = self.threads.get(tid).copied().unwrap_or_default();
                 voluntary += (now.0 - before.0).max(0.0);
                 involuntary += (now.1 - before.1).max(0.0);

@@ -20,11 +20,11 @@ const PERF: &str = "perf";
 const OWN_INPUT: &str = "/proc/self/fd/0";
 /// Maximum number of bytes read of perf's messages.
 const MESSAGES_MAX: u64 = 16_384;
-/// The interval of checks whether it has ended.
+/// How often to check whether perf has ended.
 const LOOK: Duration = Duration::from_millis(10);
-/// The timeout for stopping it.
+/// How long perf may take to stop.
 const END_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes per read of its output.
+/// Bytes per read of the output.
 const PIECE: usize = 1 << 16;
 /// Buffer for samples, in pages per CPU: twice the amount that an unprivileged user may lock, and
 /// enough to keep a busy host from losing samples if there is no such limit.

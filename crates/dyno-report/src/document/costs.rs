@@ -7,8 +7,8 @@ use super::{Block, Table, Value};
 use crate::number::amount;
 use crate::terminal::Ink;
 
-/// A row for each cost with its source, or why it is unknown. A reason for leaving out several is
-/// given once.
+/// A row for each cost with its source, or why it is unknown. If several costs are left out for the
+/// same reason, only the first row names it.
 pub(crate) fn costs(costs: &[Cost]) -> Table {
     let first = |cost: &Cost| {
         let mut all = costs.iter();

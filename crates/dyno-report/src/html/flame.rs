@@ -9,7 +9,7 @@ use serde::Serialize;
 const SHARE_MIN: f64 = 0.001;
 /// The most frames drawn, by samples.
 const FRAMES_MAX: usize = 4_000;
-/// Deeper frames are counted as those above them.
+/// Deeper frames count as part of the frame at this depth.
 const DEPTH_MAX: usize = 200;
 
 #[derive(Serialize)]

@@ -202,7 +202,7 @@ fn happened(view: &View<'_>) -> Markup {
     }
 }
 
-/// The finding about a stall, which says what happened meanwhile.
+/// The finding about a stall, which names its causes.
 fn of_stall<'a>(view: &View<'a>, event: &Event) -> Option<&'a Finding> {
     let to_s = event.until_s.filter(|_| event.kind == EventKind::Stall)?;
     let overlaps = |stall: &Stall| stall.from_s < to_s && event.at_s < stall.to_s;

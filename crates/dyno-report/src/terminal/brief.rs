@@ -153,11 +153,11 @@ fn figures(run: &RunSummary, page: &mut Page) {
     }
 }
 
-/// The mean rate's interval: `±1.2 %`, or that it has no useful one.
+/// The precision of the mean rate, such as `±1.2 %`, or a note that it is useless.
 pub(super) fn precision(run: &RunSummary) -> Option<String> {
     // A log with rates in whole numbers may show no variation at all.
     match half_width(run)? {
-        half if half >= 1.0 => Some("(mean not known within 100 %)".to_owned()),
+        half if half >= 1.0 => Some("(mean uncertain by 100 % or more)".to_owned()),
         half if half >= 0.0005 => Some(format!("±{}", percent(half))),
         _ => None,
     }
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_without_a_useful_interval_is_not_known() {
+    fn a_mean_without_a_useful_interval_is_called_uncertain() {
         let mut run = summaries::good();
         let steady = precision(&run).unwrap_or_default();
         assert!(steady.starts_with('±'), "{steady}");
@@ -403,7 +403,7 @@ mod tests {
             interval.counters.events = if index == middle { 10_000 } else { 1 };
         }
         let wild = precision(&run);
-        assert_eq!(wild.as_deref(), Some("(mean not known within 100 %)"));
+        assert_eq!(wild.as_deref(), Some("(mean uncertain by 100 % or more)"));
     }
 
     #[test]

@@ -179,8 +179,8 @@ fn bounds(metric: &Metric) -> String {
     interval(metric, " – ").map_or_else(String::new, |interval| format!(" ({interval})"))
 }
 
-/// Both sides by their differences: the intended ones, or the servers, or the only one; else by
-/// their runs. A value that a log lacks does not name a side.
+/// Names both sides by their differences: the intended ones, the servers, or the only one; else by
+/// their runs. A value that a log lacks cannot name a side.
 fn sides(comparison: &Comparison) -> (String, String) {
     const WIDTH: usize = 44;
     let all = &comparison.differences;

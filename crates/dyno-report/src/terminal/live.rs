@@ -9,9 +9,9 @@ use super::look::{Ink, Look, columns, cut};
 use super::words::EventWord;
 use crate::number::{latency, plain, rate, thousands};
 
-/// One interval in one line, without a line end: columns stay where they are from one line to the
-/// next. `open_loop` adds the backlog, and `total_s` says how long is measured in all. Where the
-/// line is too long for the look, queries, sessions and latencies fall away in this order.
+/// One interval in one line, without a line end. Columns stay in place from one line to the next.
+/// `open_loop` adds the backlog, and `total_s` is the whole length of the measurement. If the line
+/// is too long, queries, sessions and latencies are dropped, in this order.
 pub fn live_line(
     interval: &IntervalSummary,
     event: EventWord,
@@ -66,8 +66,8 @@ fn parts(
             format!("{:>6} {}", rate(per_s(counters.events)), event.per_s()),
         ),
     ];
-    // Also without statements, in this interval or in the whole script: columns do not move. A test
-    // of the host never has any.
+    // Show this column even without statements, so that columns do not move. A test of the host has
+    // no statements.
     if event == EventWord::Transaction || counters.queries() > 0 {
         let queries = format!("{:>7} q/s", rate(per_s(counters.queries())));
         parts.push(Part::spare(4, Ink::Plain, queries));

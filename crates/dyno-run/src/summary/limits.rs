@@ -78,7 +78,7 @@ fn unserved(
     measured_s: f64,
     frozen_s: f64,
 ) -> Option<String> {
-    const MORE: &str = "always busy: use more sessions, or the server is the limit";
+    const MORE: &str = "always busy: use more sessions, unless the server is the limit";
     let backlog = open.backlog.unwrap_or(0);
     if open.achieved_per_s >= open.offered_per_s * REACHED || backlog == 0 {
         return None;
@@ -129,7 +129,7 @@ mod tests {
         let frozen = "The load generator, which was paused for 3.0 s of 10.0 s: ";
         assert_eq!(warning_of(&open, 3.0), Some(format!("{frozen}{served}")));
         assert_eq!(unserved(&open, Some(4), 10.0, 3.0), warning_of(&open, 3.0));
-        let more = "always busy: use more sessions, or the server is the limit.";
+        let more = "always busy: use more sessions, unless the server is the limit.";
         for (sessions, who) in [(1, "The only session was"), (4, "All 4 sessions were")] {
             let expected = format!("{who} {more} {served}");
             assert_eq!(unserved(&open, Some(sessions), 10.0, 0.0), Some(expected));

@@ -121,7 +121,7 @@ pub(super) const RULES: &[Rule] = &[
             let size = look
                 .view
                 .largest(names::DB_STATUS_INNODB_REDO_LOG_LOGICAL_SIZE)?;
-            // With the older innodb_log_file_size, MySQL shows its default here and uses more.
+            // With the older innodb_log_file_size, MySQL shows the default here but uses more.
             let is_known = most > 0.0 && size <= most;
             (is_known && size >= REDO_FULL * most).then(|| {
                 format!(

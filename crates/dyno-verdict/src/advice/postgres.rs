@@ -82,8 +82,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         setting: "lock_timeout",
         counters: &["locks.waiting"],
-        about: "How long a session may wait for a lock; 0 for ever. Whether it has to wait depends \
-                on the statements, their keys and the length of the transactions.",
+        about: "How long a session may wait for a lock (0: no limit). Whether it has to wait \
+                depends on the statements, their keys and the length of the transactions.",
         finds: |look| {
             let waiting = look
                 .mean(names::DB_LOCKS_WAITING)

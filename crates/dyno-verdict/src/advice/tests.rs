@@ -121,7 +121,7 @@ fn each_counter_names_its_setting() {
 }
 
 #[test]
-fn only_deadlocks_name_deadlock_timeout() {
+fn deadlock_timeout_is_named_only_after_deadlocks() {
     let waits = |deadlocks: f64| {
         let values = [
             ("db.locks.waiting", 1.5),
@@ -176,7 +176,7 @@ fn a_small_redo_log_is_named_by_the_setting_that_the_server_has() {
     };
     assert_eq!(mysql(6.0), ["innodb_redo_log_capacity"]);
     assert_eq!(mysql(4.0), [""; 0]);
-    assert_eq!(mysql(20.0), [""; 0], "its capacity is another");
+    assert_eq!(mysql(20.0), [""; 0], "its capacity is unknown");
     let age = [
         ("db.status.innodb_checkpoint_age", 7.4e7),
         ("db.status.innodb_checkpoint_max_age", 8e7),

@@ -28,7 +28,7 @@ const OWN_SHARE: f64 = 0.001;
 /// others at work.
 const LOOKS_MIN: usize = 3;
 
-/// Those of the whole server, or else of the run's database.
+/// Connections of the whole server, or else of the run's database.
 const CONNECTIONS: [&str; 3] = [
     names::DB_STATUS_CONNECTIONS,
     names::DB_SERVER_SESSIONS,
@@ -115,7 +115,7 @@ fn new_connections(view: &View, name: &str) -> Option<(f64, f64)> {
 
 /// Sessions that end before the next look at the list; the connection counter shows them.
 fn short(view: &View, counted: &str) -> Option<CheckResult> {
-    // A pool in between opens and closes connections as it likes.
+    // A connection pool opens and closes connections on its own schedule.
     if view.run.fact(names::SERVER_PROXY).is_some() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Conflicts of sessions by what ended them.
+//! Conflicts between sessions, by what ended them.
 
 use dyno_core::catalogue::names;
 use dyno_core::db::ErrorKind;
@@ -6,7 +6,7 @@ use dyno_core::interval::ErrorsByCode;
 
 use crate::view::View;
 
-/// Why a server ended one of the transactions that were in each other's way.
+/// Why a server ended one of the conflicting transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Conflict {
     /// Another transaction has changed a row since this one took its snapshot.
@@ -29,7 +29,7 @@ impl Conflict {
     }
 }
 
-/// Advice on most of the conflicts.
+/// Advice on the most frequent kind of conflict.
 pub(super) fn advice(view: &View, codes: &ErrorsByCode) -> &'static str {
     // Only standby servers count them, and no session can change their rows.
     if view.mean(names::DB_DATABASE_CONFLICTS) > Some(0.0) {
@@ -86,7 +86,7 @@ mod tests {
     fn advice_on(product: Product, workload: &str, counts: &[(&str, u64)]) -> String {
         let mut run = closed(&[1000.0; 20], product);
         run.head.workload.name = workload.to_owned();
-        // By its zeros, the deadlocks would not be of row locks.
+        // Its zeros would mean that the deadlocks are not of row locks.
         drop_series(&mut run, "db.status.innodb_deadlocks");
         for (code, count) in counts {
             failing(&mut run, code, ErrorKind::Conflict, *count);

@@ -19,12 +19,12 @@ pub(super) const SERVER_COUNTERS: Check = Check {
     number: 15,
     name: "server-counters",
     title: "The server's statement counters against the client's",
-    rule: "Doubt if the server counts {0} % fewer statements than the client, and those of one \
-           sample fewer, or {0} % and {1} per second more than statements, failures and \
-           connections explain. PostgreSQL counts transactions, up to a second late, so a second's \
-           worth more is allowed. Doubt if {3} sessions of other clients or of autovacuum were \
-           active on average, or other clients made {4} connections. Needs {2} s and 3 samples of \
-           the session list.",
+    rule: "Doubt if the server counts {0} % fewer statements than the client and more than one \
+           sample's worth is missing, or if it counts {0} % and {1} per second more than \
+           statements, failures and connections explain. PostgreSQL counts transactions, up to a \
+           second late, so one more second's worth may be missing. Doubt if {3} sessions of other \
+           clients or of autovacuum were active on average, or other clients made {4} connections. \
+           Needs {2} s and 3 samples of the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,
@@ -65,8 +65,8 @@ pub(crate) fn has_other_clients(view: &View) -> bool {
     server_counters(view).names(Cause::OtherClients)
 }
 
-/// Whether a part of the run's work did not reach the observed server, as behind a proxy that
-/// distributes it: the server's counters and CPU time are then those of a part.
+/// Whether part of the run's work did not reach the observed server, as behind a proxy that
+/// distributes it: the server's counters and CPU time then cover only that part.
 pub(crate) fn did_work_elsewhere(view: &View) -> bool {
     let is_less = counters(view).names(Cause::WorkElsewhere);
     is_less && !are_open(view) || another_server(view).is_some()

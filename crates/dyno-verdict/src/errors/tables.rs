@@ -63,7 +63,7 @@ pub(super) fn untouched(view: &View, percent: f64) -> Option<String> {
     if view.imported() || view.embedded() || view.is_shared() || endpoints > 1 {
         return None;
     }
-    // Another server accessed the tables, or a cache in between answered.
+    // Another server accessed the tables, or a cache answered.
     if did_work_elsewhere(view) || !foreign_tables(view).is_empty() {
         return None;
     }

@@ -16,7 +16,7 @@ pub(super) const SERVER_WARNINGS: Check = Check {
     name: "server-warnings",
     title: "Deadlocks, lock waits and temporary files",
     rule: "Doubt from {0} deadlock, or {1} temporary tables or files on disk, per 100 events, and \
-           {2} of either in all. Otherwise not checked if the server did only a part of the work.",
+           {2} of either in all. Otherwise not checked if the server did only part of the work.",
     thresholds: &[DEADLOCKS, ON_DISK, FEWEST],
     make: server_warnings,
 };
@@ -59,7 +59,7 @@ fn server_warnings(view: &View) -> CheckResult {
     }
 }
 
-/// Whether the events are those of several servers, and the counters those of one.
+/// Whether the events come from several servers, but the counters from one.
 fn is_of_a_part(view: &View) -> bool {
     view.several_endpoints().is_some() || did_work_elsewhere(view)
 }
@@ -180,7 +180,7 @@ mod tests {
     use crate::tests::{expect, judged, summary};
 
     #[test]
-    fn conflicts_that_other_counters_show_are_no_deadlocks_of_table_locks() {
+    fn conflicts_in_other_counters_are_not_deadlocks_of_table_locks() {
         let is_explained = |change: fn(&mut RunRecord)| {
             let mut run = dyno_samples::good();
             series(&mut run, "db.status.innodb_deadlocks", &[0.0; 30]);

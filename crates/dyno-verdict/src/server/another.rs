@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_another_server_did_not_change() {
+    fn settings_of_another_server_are_not_compared() {
         let differs = |run: &mut RunRecord| {
             let other = values::setting("server_id", "1", Some("2"));
             run.settings.push(other);

@@ -39,10 +39,10 @@ pub(super) const DURABILITY: Check = Check {
            the database or empty its tables, the log was synced {1} times as often as the disks \
            wrote, writes were not committed, or {0} % of the transactions were rolled back, as a \
            whole or to a savepoint. Not checked if settings promise durable commits but no table \
-           could be examined, or if nothing else is in doubt but statements attached another \
-           SQLite file or set a value that is not known, a part of the work went to other \
-           servers, or the run wrote and named no table that was examined, or may have used a \
-           foreign table.",
+           could be examined. Without another doubt, also not checked if statements attached \
+           another SQLite file or set an unknown value, if part of the work went to other servers, \
+           or if the run wrote and named no table that was examined or may have used a foreign \
+           table.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
@@ -56,9 +56,9 @@ pub(crate) struct Promise {
     pub(crate) weaker: Vec<(Class, String)>,
     /// All relevant settings, and the location of the data.
     pub(crate) evidence: Vec<String>,
-    /// Unknown facts, and those that concern only a part of the work.
+    /// Unknown facts, and facts about only part of the work.
     open: Vec<String>,
-    /// The worst class that unknown values of sessions' settings may mean.
+    /// The worst class that unknown session settings may imply.
     possible: Class,
     /// Whether sessions ended within a transaction.
     left_open: bool,
@@ -143,7 +143,7 @@ impl Promise {
         (known || !promise.weaker.is_empty()).then_some(promise)
     }
 
-    /// Each value that a setting had for a part of the run also counts.
+    /// A value that a setting had for only part of the run counts, too.
     fn moved(&mut self, view: &View, engines: &stored::Engines) {
         let moments = view.later_settings(settings::decides);
         let rows = settings::ROWS.iter();
@@ -193,7 +193,7 @@ impl Promise {
         }
     }
 
-    /// A value that is not known, or not understood, may be the worst one.
+    /// An unknown value, or one that Dyno does not understand, may be the worst one.
     fn set_unknown(&mut self, worst: Class, entry: String, without_effect: Option<String>) {
         let end = match without_effect {
             Some(how) => format!("but {how}"),
@@ -256,7 +256,7 @@ impl Default for Promise {
     }
 }
 
-/// What a row's setting costs, and its value with the other setting involved.
+/// The class that a setting costs, and its value, with that of the other setting involved.
 fn cause<'a>(
     row: &settings::Row,
     setting: impl Fn(&str) -> Option<&'a str>,
@@ -273,17 +273,17 @@ fn cause<'a>(
     Some((class, why))
 }
 
-/// Why a class may not be that of everything that was written.
+/// Why the class may not apply to everything that was written.
 fn reservation(view: &View, promise: &Promise) -> Option<String> {
     if let Some(nodes) = view.several_endpoints() {
         return Some(format!(
-            "Only the first of {nodes} endpoints was observed. For that one"
+            "Only the first of {nodes} endpoints was observed. For that endpoint"
         ));
     }
     let reasons = [
         (
             errors::did_work_elsewhere(view),
-            "A part of the work did not reach the observed server. For that one",
+            "Part of the work did not reach the observed server. For that server",
         ),
         // Settings promise durability only of tables with a log, and of the file that was checked.
         (
@@ -292,7 +292,7 @@ fn reservation(view: &View, promise: &Promise) -> Option<String> {
         ),
         (
             promise.possible > promise.class,
-            "Not every value that sessions set is known. By what is known",
+            "Some values that sessions set are unknown. By the known ones",
         ),
     ];
     let first = reasons.into_iter().find(|(holds, _)| *holds);

@@ -18,14 +18,14 @@ pub(super) const LOGS: Check = Check {
            Logs are the general, slow (by its counter, if observed) and audit log; on PostgreSQL \
            log_statement, log_duration, log_min_duration_statement, samples, statistics and trees \
            of parser, planner and executor, auto_explain, pgaudit. No doubt if the server discards \
-           its log output. A part of the run counts like all of it.",
+           its log output. Logging for part of the run counts as well.",
     thresholds: &[WRITTEN],
     make: logs,
 };
 
 thresholds! {
     WRITTEN = 10.0, "percent", "statements written into a log":
-        "a lock and some hundred bytes per statement; fewer do not show in the mean";
+        "a lock and a few hundred bytes per statement; fewer do not show in the mean";
 }
 
 /// A setting's value, lower case.

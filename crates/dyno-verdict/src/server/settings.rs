@@ -13,7 +13,7 @@ pub(super) const REQUESTED: Check = Check {
     name: "requested-settings",
     title: "Effective against requested settings",
     rule: "Refusal if a requested setting has another value or does not exist; the run does not \
-           start unless forced. Doubt if it had another value for a part of the run.",
+           start unless forced. Doubt if it had another value for part of the run.",
     thresholds: &[],
     make: requested,
 };
@@ -22,11 +22,11 @@ pub(super) const MOVED: Check = Check {
     number: 41,
     name: "moved-settings",
     title: "Settings that changed during the run",
-    rule: "Doubt if a setting changed, even if it changed back, or a table's engine or persistence \
-           did, or if it changed before the measurement after it was read. The server's counters \
-           and positions do not count. A change shorter than a second may be missed, or than five \
-           seconds while clients set something all the time. Not checked if another server \
-           answered the observer.",
+    rule: "Doubt if a setting changed, even if it changed back, or if a table's engine or \
+           persistence did. Changes between the first read and the measurement count, too. The \
+           server's counters and positions do not count. A change shorter than a second may be \
+           missed, or shorter than five seconds while clients keep setting something. Not checked \
+           if another server answered the observer.",
     thresholds: &[],
     make: moved,
 };
@@ -73,7 +73,7 @@ fn requested(view: &View) -> CheckResult {
         .with("different", (wrong.len() + left.len()) as f64, "count")
 }
 
-/// Requested settings that had another value for a part of the run.
+/// Requested settings that had another value for part of the run.
 fn left(view: &View) -> Vec<String> {
     let requested = &view.context.requested_settings;
     let is_requested = |name: &str| {
@@ -128,7 +128,7 @@ fn moved(view: &View) -> CheckResult {
         })
     };
     if let Some(how) = another_server(view) {
-        return CheckResult::not_checked(format!("{how}, and has settings of its own."));
+        return CheckResult::not_checked(format!("{how}. Its settings are not comparable."));
     }
     let (mut moved, reported) = seen(view);
     let compared = both().count();

@@ -464,7 +464,7 @@ fn silence(stopped: Option<(f64, f64)>) -> Moved {
     }
 }
 
-/// Puts waits for locks before what is less certain. If most sessions were `blocked`, disks and
+/// Puts waits for locks before less certain causes. If most sessions were `blocked`, disks and
 /// other processes are coincidences.
 fn ranked(mut found: Vec<Moved>, blocked: bool) -> Vec<Moved> {
     if blocked {

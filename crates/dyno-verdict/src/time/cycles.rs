@@ -17,9 +17,10 @@ pub(super) const CYCLES: Check = Check {
     name: "whole-cycles",
     title: "Cycles of checkpoints, compactions and flushes",
     rule: "Doubt if the rate was {0} % lower, with 99 % confidence, during checkpoints, \
-           compactions, synchronous flushes or waits for free pages, and one more or less moves \
-           the mean by {1} %; or during backups, and they move the mean by {1} %. Not checked if \
-           there were none, or one lasted all the time. Needs 10 whole seconds.",
+           compactions, synchronous flushes or waits for free pages, and one more or one less \
+           would move the mean by {1} %. Doubt as well if it was that much lower during backups, \
+           and they move the mean by {1} %. Not checked if there were none, or one lasted all the \
+           time. Needs 10 whole seconds.",
     thresholds: &[SLOWER, MOVED],
     make: cycles,
 };

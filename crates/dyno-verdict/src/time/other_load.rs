@@ -1,4 +1,4 @@
-//! Check 28: other load on the host during a part of the measurement.
+//! Check 28: other load on the host during part of the measurement.
 
 use dyno_core::catalogue::names;
 

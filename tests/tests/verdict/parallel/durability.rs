@@ -216,9 +216,9 @@ fn rolls_back(folder: &Path, url: &str, sessions: u32, expected: &str) {
     run.caught("durability", "doubt", expected);
 }
 
-/// The reason that the finding gives on a server. The smaller of the server's and the client's
-/// count is named, and in a few seconds that may be either.
-const COUNTED: &str = "transactions per second rolled back and 0";
+/// The reason in the finding on a server. It names the smaller of the server's and the client's
+/// counts, and in a few seconds that may be either.
+const COUNTED: &str = "rollbacks and 0";
 
 fn on_mariadb(folder: &Path) {
     let (server, url) = private(Kind::Mariadb);

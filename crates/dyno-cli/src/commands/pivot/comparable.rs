@@ -81,8 +81,7 @@ pub(super) fn report_nameless(lines: &[RunLine], factor: &str) {
     let ids: Vec<i64> = nameless.map(|line| line.id).collect();
     if ["workload", "server"].contains(&factor) {
         let why = format!(
-            "the {factor} is not known; import the log again and name it (--{factor} NAME \
-             --replace)"
+            "the {factor} is unknown; import the log again with --{factor} NAME --replace"
         );
         report(&ids, &why);
     }

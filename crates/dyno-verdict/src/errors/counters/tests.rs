@@ -102,7 +102,7 @@ fn transactions_that_sessions_report_at_their_end_are_not_missing() {
 }
 
 #[test]
-fn others_add_statements_and_hide_no_missing_ones() {
+fn statements_of_other_clients_do_not_hide_missing_ones() {
     // Two events of 20 statements a second.
     for (counted, expected) in [
         (4.5, Doubt),

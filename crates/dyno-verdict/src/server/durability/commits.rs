@@ -347,7 +347,7 @@ impl<'a> Ends<'a> {
         let least = rollbacks / ended.max(self.events);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
-                "the {who} counted {} transactions per second rolled back and {} committed",
+                "the {who} counted {} rollbacks and {} commits per second",
                 text::rate(rollbacks),
                 text::rate(commits)
             )
@@ -362,8 +362,8 @@ impl<'a> Ends<'a> {
         let least = to_savepoint / commits.max(self.writing);
         (100.0 * least >= ROLLED_BACK.value).then(|| {
             format!(
-                "the {who} counted {} ROLLBACK TO SAVEPOINT per second and {} commits, which do \
-                 not keep the work since the savepoint",
+                "the {who} counted {} ROLLBACK TO SAVEPOINT per second, which discard the work \
+                 since the savepoint, and {} commits",
                 text::rate(to_savepoint),
                 text::rate(commits)
             )

@@ -97,8 +97,8 @@ pub(super) const ROWS: &[Row] = &[
     row("synchronous", &[(Class::LastCommits, &["2", "full"])]).when("journal_mode", &["delete"]),
     row("journal_mode", &[(Class::Damaged, &["off", "memory"])]),
 ];
-/// The values of settings of sessions that cost nothing. They differ from those of servers, because
-/// they are as statements write them.
+/// Values of session settings that cost no durability. They are as statements write them, which
+/// differs from what servers report.
 const WITHOUT_COST: [(&str, &[&str]); 4] = [
     (
         "synchronous_commit",
@@ -148,8 +148,8 @@ pub(super) fn cost<'a>(
     }
 }
 
-/// The worst class that a setting of sessions may have if this value of it is not known, or not
-/// understood. `None` if it is understood.
+/// The worst class that a session setting may imply if this value is unknown, or not understood.
+/// `None` if it is understood.
 pub(super) fn may_cost(row: &Row, value: &str) -> Option<Class> {
     let (_, without_cost) = WITHOUT_COST.iter().find(|(name, _)| *name == row.name)?;
     let mut of_setting = ROWS.iter().filter(|other| other.name == row.name);

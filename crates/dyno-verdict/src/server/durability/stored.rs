@@ -72,7 +72,7 @@ const DIRECTORIES: [Directory; 12] = [
         "the database is",
         None,
     ),
-    // PostgreSQL's tables of all databases, and which transactions were committed.
+    // PostgreSQL's catalog of all databases, and its record of committed transactions.
     (
         names::DATA_GLOBAL,
         Class::Damaged,
@@ -82,7 +82,7 @@ const DIRECTORIES: [Directory; 12] = [
     (
         names::DATA_TRANSACTIONS,
         Class::Damaged,
-        "the status of transactions is",
+        "the transaction status is",
         None,
     ),
     // Recovery rolls back a commit that the binary log does not contain.
@@ -284,8 +284,8 @@ pub(super) fn is_out_of_sight(view: &View, class: Class) -> bool {
     commits::writes(view) && (commits::attaches(view) || is_unknown)
 }
 
-/// Whether it is known that no table is known that the run used: a function may use them. Tables of
-/// SQLite differ in nothing.
+/// Whether Dyno knows of no table that the run used: a function may use some. Tables of
+/// SQLite are all alike.
 fn knows_none(view: &View) -> bool {
     names_none(view) && elsewhere(view).is_empty() && !view.embedded()
 }

@@ -1,4 +1,4 @@
-//! Advice on what made a run slower, in place of a longer warm-up or run.
+//! Advice on causes of a slower run that a longer warm-up or run does not remove.
 
 use dyno_core::finding::Cause;
 
@@ -7,7 +7,7 @@ use crate::view::View;
 
 const OTHERS: &str = "Stop the other processes, or give them other CPUs than the server and the \
                       load generator, and run again.";
-const ALTERED: &str = "Change tables outside of the measurement.";
+const ALTERED: &str = "Change tables outside the measurement.";
 const LOCKS: &str = "Find who held the lock at that time: a session with an open transaction, LOCK \
                      TABLES, a schema change, a backup. Run again without it.";
 const NEIGHBOURS: &str = "Measure where the CPUs keep their speed (no neighbours, a fixed clock), \
@@ -15,7 +15,7 @@ const NEIGHBOURS: &str = "Measure where the CPUs keep their speed (no neighbours
 const CHECKPOINTS: &str = "Issue CHECKPOINT before the run, or measure over several checkpoints \
                            (checkpoint_timeout, max_wal_size).";
 
-/// Advice on a cause that a longer run does not remove, or other advice.
+/// Advice on a cause that a longer run does not remove; without such a cause, `otherwise`.
 pub(in crate::time) fn advice<'a>(causes: &[Cause], otherwise: &'a str) -> &'a str {
     outside(causes).unwrap_or(otherwise)
 }
@@ -26,14 +26,14 @@ pub(in crate::time) fn of_beginning<'a>(
     causes: &[Cause],
     otherwise: &'a str,
 ) -> &'a str {
-    // InnoDB always has a checkpoint's age, which a longer warm-up lets grow to its usual value.
+    // InnoDB's checkpoint age reaches its usual value in a longer warm-up.
     let at_checkpoint = view.postgres() && causes.contains(&Cause::Checkpoint);
     let checkpoints = at_checkpoint.then_some(CHECKPOINTS);
     outside(causes).or(checkpoints).unwrap_or(otherwise)
 }
 
 fn outside(causes: &[Cause]) -> Option<&'static str> {
-    // Sessions hold locks for longer while they read pages that a warm cache has.
+    // Sessions hold locks longer while they read pages that a warm cache would contain.
     let is_cold = causes.contains(&Cause::PageReads);
     [
         (Cause::IdleSessions, idle::ADVICE),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_waits_of_a_cold_cache_leave_the_advice() {
+    fn lock_waits_of_a_cold_cache_do_not_change_the_advice() {
         let (locks, reads) = (Cause::LockWaits, Cause::PageReads);
         assert_eq!(advice(&[locks], "warm up"), LOCKS);
         assert_eq!(advice(&[locks, reads], "warm up"), "warm up");

@@ -11,7 +11,7 @@ use crate::time::cycles::SURE;
 use crate::view::View;
 
 /// Advice in place of a longer warm-up or run.
-pub(crate) const ADVICE: &str = "Take backups outside of the measurement; to know what a backup \
+pub(crate) const ADVICE: &str = "Take backups outside the measurement; to know what a backup \
                                  costs, compare runs with and without one.";
 
 /// Series that are above 0 while a backup runs: its sessions, and MariaDB's `BACKUP STAGE`.

@@ -9,13 +9,13 @@ use crate::text;
 
 /// A disk is named if it transfers more bytes per second than this, and more than twice the usual.
 const MOVED_MIN: f64 = 10e6;
-/// That factor, compared with the rest of the time.
+/// The same as a factor, compared with the rest of the time.
 const MOVED_FACTOR: f64 = 2.0;
-/// A disk is slow from this time per request on, in milliseconds, and from this factor over
-/// the usual.
+/// A disk is slow if a request takes at least this many milliseconds, and this many times as long
+/// as usual.
 const AWAIT_MIN_MS: f64 = 5.0;
 const AWAIT_FACTOR: f64 = 3.0;
-/// A disk is busy from this percentage of the time on.
+/// A disk is busy from this percentage of the time.
 const BUSY_MIN: f64 = 90.0;
 
 impl Comparison<'_, '_> {
@@ -52,14 +52,14 @@ impl Comparison<'_, '_> {
             }
         }
         for (series, words) in [
-            (names::HOST_DISK_WRITE_AWAIT, "write"),
-            (names::HOST_DISK_READ_AWAIT, "read"),
+            (names::HOST_DISK_WRITE_AWAIT, "write to"),
+            (names::HOST_DISK_READ_AWAIT, "read from"),
         ] {
             for (device, series, (then, usual)) in both(series) {
                 let least = AWAIT_MIN_MS.max(usual * AWAIT_FACTOR);
                 if then >= least && self.began_in_time(series, least) {
                     found.push(format!(
-                        "a {words} of {device} took {} instead of {}",
+                        "a {words} {device} took {} instead of {}",
                         text::ms(then),
                         text::ms(usual)
                     ));

@@ -266,7 +266,7 @@ pub(super) const SIGNS: [Sign; 35] = [
         Cause::PageReads,
         "pages were read",
     ),
-    // The counter of autovacuums moves at the end of each, so the workers decide.
+    // The counter of autovacuums changes only when one ends, so this uses the workers.
     (
         names::DB_BACKENDS_AUTOVACUUM,
         0.5,

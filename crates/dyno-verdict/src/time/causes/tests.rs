@@ -35,7 +35,7 @@ fn names_series_that_moved_with_the_rate() {
     check_says(
         &run,
         "steady-state",
-        "From then on: a write of sda took 12 ms instead of 400 µs, the CPUs waited for the disk: \
+        "From then on: a write to sda took 12 ms instead of 400 µs, the CPUs waited for the disk: \
          45 instead of 3 % and purge fell behind: 900,000 instead of 2,000.",
     );
     // `warm-up` covers the beginning, and its cause.

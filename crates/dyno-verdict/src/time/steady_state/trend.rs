@@ -201,8 +201,8 @@ fn meanwhile(view: &View, at_s: f64) -> String {
     }
 }
 
-/// The server's dirty pages at the beginning and at the end, if that is a change of its cache that
-/// may explain a trend.
+/// The server's dirty pages at the beginning and at the end, if they changed enough to explain a
+/// trend.
 fn pages(view: &View) -> String {
     const CHANGE_MIN: f64 = 0.01;
     let total = view.ends(names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL);

@@ -7,7 +7,7 @@ use super::super::case::{Act, Case, Expect, On, doubted};
 
 const NO_STATEMENT: Case = Case::new(
     On::Server(Mariadb),
-    "a script that asks no statement",
+    "a script that sends no statement",
     "SHAPES --statements=0 -c 2 -t 3s --warmup 0",
 )
 .prepared("SHAPES")

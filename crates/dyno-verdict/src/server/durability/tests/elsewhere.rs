@@ -31,10 +31,7 @@ fn files_outside_the_data_directory_may_be_in_memory() {
         ("data.doublewrite", "the doublewrite buffer is on tmpfs"),
         ("data.database", "the database is on tmpfs"),
         ("data.global", "the shared catalog is on tmpfs"),
-        (
-            "data.transactions",
-            "the status of transactions is on tmpfs",
-        ),
+        ("data.transactions", "the transaction status is on tmpfs"),
     ] {
         let found = expect("durability", Doubt, |run| {
             fact(run, &format!("{place}.filesystem.type"), "tmpfs");
