@@ -23,14 +23,15 @@ pub(super) const SERVER_COUNTERS: Check = Check {
            sample's worth is missing, or if it counts {0} % and {1} per second more than \
            statements, failures and connections explain. PostgreSQL counts transactions, up to a \
            second late, so one more second's worth may be missing. Doubt if {3} sessions of other \
-           clients or of autovacuum were active on average, or other clients made {4} connections. \
-           Needs {2} s and 3 samples of the session list.",
+           clients or of autovacuum were active on average, or if other clients made {4} \
+           connections, and {5} per second. Needs {2} s and 3 samples of the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,
         COUNTERS_LENGTH,
         company::ACTIVE,
         company::SHORT,
+        company::SHORT_RATE,
     ],
     make: server_counters,
 };
