@@ -25,13 +25,15 @@ const fn two(kind: Kind) -> Case {
     Case::new(On::Two(kind), RUN, RUN).prepared("oltp_read_write --table-size 10000")
 }
 
-/// Restored data, on a disk to which another process writes all the time.
+/// Restored data, on a disk to which another process writes all the time. Such a disk may stand
+/// still for a second, which is a stall of the run.
 const fn restored(kind: Kind) -> Case {
     const RUN: &str = "oltp_update_non_index --table-size 10000 -c 4 -t 30s --warmup 10s";
     let case = Case::new(On::Server(kind), RUN, RUN);
     case.prepared("oltp_read_write --table-size 10000")
         .restored()
         .while_(Act::WritesThroughout)
+        .also(&["stalls"])
 }
 
 const fn backed_up() -> Case {
