@@ -186,8 +186,8 @@ fn summary(
         response: part.response,
         open_loop: part.open_loop,
         // Without its end, what was in flight is not known.
-        events_in_grace: run.summary.as_ref().map(|_| 0),
-        events_unfinished: run.summary.as_ref().map(|_| 0),
+        events_in_grace: whole.events_in_grace.map(|_| 0),
+        events_unfinished: whole.events_unfinished.map(|_| 0),
         errors: Default::default(),
         connect_errors: Default::default(),
         states: last.and_then(|interval| interval.states),

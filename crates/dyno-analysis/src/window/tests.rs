@@ -240,7 +240,13 @@ fn a_run_without_an_end_is_summarised_from_its_intervals() {
     assert_eq!(in_flight(&rebuilt), (None, None));
     let part = |run: &RunRecord| cut(run.clone(), window(1.0, 3.0)).unwrap().summary.unwrap();
     assert_eq!(in_flight(&part(&unfinished)), (None, None));
-    unfinished.summary = Some(rebuilt);
+    unfinished.summary = Some(rebuilt.clone());
+    assert_eq!(in_flight(&part(&unfinished)), (None, None));
+    unfinished.summary = Some(RunSummary {
+        events_in_grace: Some(2),
+        events_unfinished: Some(1),
+        ..rebuilt
+    });
     assert_eq!(in_flight(&part(&unfinished)), (Some(0), Some(0)));
 }
 
