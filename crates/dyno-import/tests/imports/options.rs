@@ -67,6 +67,14 @@ fn reads_the_requested_run_from_a_command_line() {
         (drive.sessions, plain.head.drive.as_ref().unwrap().open_loop),
         (4, None)
     );
+    // A file may set any limit.
+    let from_file = run("--config-file=x.cfg");
+    assert!(from_file.head.drive.is_none());
+    let mut gaps = from_file.not_observed.iter();
+    assert!(gaps.any(|gap| gap.what == "drive"));
+    let typed = run("--config-file=x.cfg --time=10");
+    let drive = typed.head.drive.unwrap();
+    assert_eq!(drive.time.map(|time| time.as_secs()), Some(10));
 }
 
 #[test]
