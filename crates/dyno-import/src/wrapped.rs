@@ -2,10 +2,12 @@
 //! container runtime (CRI), syslog and journalctl, `kubectl logs --prefix`, a logger's `[INFO] `,
 //! the line numbers of `grep -n` and `cat -n`, the times of `ts`, the `+` of a diff, the `> ` of
 //! quoted text, or another text that all lines begin with. Prefixes of containers and loggers may
-//! have a timestamp before or after them. Also reads the JSON records of log drivers.
+//! have a timestamp before or after them. Also reads the JSON records of log drivers and the lists
+//! of Ansible.
 
 mod json;
 mod kinds;
+mod list;
 mod same;
 
 use std::borrow::Cow;
@@ -66,7 +68,9 @@ fn uncoloured(text: &str) -> Cow<'_, str> {
 /// The parts without up to this many nested prefixes.
 fn below(text: &str, layers: usize) -> Option<Vec<Part>> {
     let layers = layers.checked_sub(1)?;
-    let first = json::records(text).or_else(|| layer(text, kind(text, &kinds::FOREIGN)?));
+    let first = json::records(text)
+        .or_else(|| list::lines(text))
+        .or_else(|| layer(text, kind(text, &kinds::FOREIGN)?));
     let first = first.map(|parts| nested(parts, layers));
     if first
         .as_ref()
