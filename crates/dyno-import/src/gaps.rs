@@ -138,6 +138,11 @@ fn of_statements(draft: &Draft, gaps: &mut Gaps) {
         "errors",
         "the statistics do not show the number of ignored errors",
     );
+    gaps.add(
+        report.errors.is_some() && report.reconnects.is_none(),
+        "counters.reconnects",
+        "the statistics do not show the number of reconnects",
+    );
     // Only database tests have them.
     let sql = report.transactions.is_some() || report.has_kinds();
     let in_points = draft.points.iter().any(|point| point.queries.is_some());

@@ -40,6 +40,11 @@ fn values_missing_from_a_bare_log_are_not_zero() {
     assert_eq!(summary.service.stddev_ms, None);
     // The record's creation time is that of the import, not a start time.
     assert!(run.head.created_unix_s > 1.7e9);
+    assert!(run.not_observed("counters.reconnects").is_none());
+    // Version 0.4 does not count them.
+    let line = "    reconnects:                          0      (0.00 per sec.)\n";
+    let without = one(Tool::Sysbench, &BARE.replace(line, ""));
+    assert!(without.not_observed("counters.reconnects").is_some());
 }
 
 #[test]
