@@ -57,6 +57,13 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     parts.moment()
 }
 
+/// Parses a whole text as a local time, whatever the name of its zone: `BST` has several meanings.
+pub(crate) fn local(text: &str) -> Option<Moment> {
+    let words = text.split_whitespace().filter(|word| !is_zone(word));
+    let words: Vec<&str> = words.collect();
+    moment(&words.join(" ")).filter(|moment| !moment.utc)
+}
+
 /// Parses a time at the beginning of a line; returns the rest of the line, too.
 pub(crate) fn prefix(line: &str) -> Option<(Moment, &str)> {
     let line = line.trim_start();
