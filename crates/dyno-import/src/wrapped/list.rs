@@ -20,10 +20,10 @@ pub(super) fn lines(text: &str) -> Option<Vec<Part>> {
     Some(sources.parts(true)).filter(|parts| parts.iter().any(is_known))
 }
 
-/// The host of `ok: [db7] => {`.
+/// The host of `ok: [db7] => {`, or in a loop `ok: [db7] => (item=2) => {`.
 fn host_of(line: &str) -> Option<&str> {
     let (host, rest) = line.split_once(": [")?.1.split_once(']')?;
-    rest.starts_with(" => {").then_some(host)
+    rest.starts_with(" => ").then_some(host)
 }
 
 /// The text of `        "[ 1s ] thds: 8 …",`.
@@ -63,6 +63,7 @@ mod tests {
         let parts = unwrapped(&both).unwrap();
         let hosts: Vec<&str> = parts.iter().map(|part| part.source.as_str()).collect();
         assert_eq!(hosts, ["db7", "db8"]);
+        assert_eq!(super::host_of("ok: [db7] => (item=2) => {"), Some("db7"));
         assert!(parts[0].text.contains("7.00") && !parts[0].text.contains("8.00"));
     }
 
