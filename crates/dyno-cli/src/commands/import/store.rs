@@ -213,8 +213,8 @@ impl<'a> Shelf<'a> {
         Ok(best.map(|(_, id)| id))
     }
 
-    /// The run with the names, note and factors of the runs that it replaces, unless it has its own,
-    /// and their waivers.
+    /// The run with the names, note and factors of the runs that it replaces, unless it has its
+    /// own, and their waivers.
     fn with_words_of(&self, run: &RunRecord, others: &[i64]) -> Result<(RunRecord, Vec<Waiver>)> {
         let (mut run, mut waivers) = (run.clone(), Vec::new());
         for id in others {
