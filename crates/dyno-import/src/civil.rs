@@ -57,6 +57,13 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     parts.moment()
 }
 
+/// Parses a whole text as a local time, whatever the name of its zone: `BST` has several meanings.
+pub(crate) fn local(text: &str) -> Option<Moment> {
+    let words = text.split_whitespace().filter(|word| !is_zone(word));
+    let words: Vec<&str> = words.collect();
+    moment(&words.join(" ")).filter(|moment| !moment.utc)
+}
+
 /// Parses a time at the beginning of a line; returns the rest of the line, too.
 pub(crate) fn prefix(line: &str) -> Option<(Moment, &str)> {
     let line = line.trim_start();
@@ -73,11 +80,29 @@ pub(crate) fn prefix(line: &str) -> Option<(Moment, &str)> {
         let length = word.find(char::is_whitespace)?;
         end += rest.len() - word.len() + length;
         let candidate = line[..end].trim_end_matches(':');
-        if let Some(moment) = moment(candidate) {
-            return Some((moment, line[end..].trim_start()));
+        if let Some(found) = moment(candidate) {
+            return Some(extended(line, end, found));
         }
     }
     None
+}
+
+/// A time that ends at this byte of a line, with `PM` and the zone if they follow; and the rest.
+fn extended(line: &str, mut end: usize, mut found: Moment) -> (Moment, &str) {
+    for _ in 0..2 {
+        let rest = line[end..].trim_start();
+        let word = rest.split(char::is_whitespace).next().unwrap_or_default();
+        let own = word.trim_end_matches([':', ']']);
+        if !matches!(own, "AM" | "PM") && offset(own).is_none() && zone(own).is_none() {
+            break;
+        }
+        let longer = line.len() - rest.len() + word.len();
+        let Some(whole) = moment(line[..longer].trim_end_matches(':')) else {
+            break;
+        };
+        (found, end) = (whole, longer);
+    }
+    (found, line[end..].trim_start())
 }
 
 /// Seconds since the epoch between 2001 and 2096, with or without a fraction.
@@ -371,6 +396,19 @@ mod tests {
         assert_eq!((stamp.seconds, rest), (1_795_266_468.5, "Threads started!"));
         let (_, rest) = prefix("[2026-11-21T13:07:48Z] [ 1s ] thds: 1").unwrap();
         assert_eq!(rest, "[ 1s ] thds: 1");
+        for stamp in [
+            "2026-11-21 14:07:48 +0100",
+            "2026-11-21 08:07:48 -05:00:",
+            "[2026-11-21 13:07:48 UTC]",
+            "11/21/2026 01:07:48 PM UTC",
+        ] {
+            let line = format!("{stamp} [ 1s ] thds: 1");
+            let (moment, rest) = prefix(&line).unwrap();
+            assert_eq!((moment.seconds, moment.utc), (1_795_266_468.0, true));
+            assert_eq!(rest, "[ 1s ] thds: 1", "{stamp}");
+        }
+        let (stamp, rest) = prefix("2026-11-21 13:07:48 UTC").unwrap();
+        assert_eq!((stamp.utc, rest), (true, ""));
         assert_eq!(prefix("[ 1s ] thds: 1 tps: 2"), None);
         assert_eq!(prefix(" 1 0 0 1 2 3"), None);
     }

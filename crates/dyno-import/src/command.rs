@@ -133,6 +133,17 @@ pub(crate) fn complete(draft: &mut Draft) {
     draft.seed = draft.seed.or(seed.filter(|seed| *seed > 0));
 }
 
+/// Whether a file may set options that the command line does not show.
+pub(crate) fn may_set_more(argv: &[String]) -> bool {
+    option(argv, &["config-file"]).is_some()
+}
+
+/// Whether the command line shows the limits of time and events. Few files limit the events.
+pub(crate) fn shows_limits(argv: &[String]) -> bool {
+    let is_typed = option(argv, &["time", "max-time"]).is_some();
+    !argv.is_empty() && (is_typed || !may_set_more(argv))
+}
+
 /// sysbench's own workloads that draw keys with the distribution of `--rand-type`: the Lua scripts
 /// of version 1.0 (`src/lua`), and those of 0.4 and 0.5.
 const DRAWING: [&str; 17] = [
@@ -181,9 +192,7 @@ pub(crate) fn rand(draft: &Draft) -> Option<RandPlan> {
     if draft.argv.is_empty() {
         return draft.rand.clone();
     }
-    // A file may set any option.
-    let in_file = option(&draft.argv, &["config-file"]).is_some();
-    let has_default = DRAWING.contains(&name.as_str()) && !in_file;
+    let has_default = DRAWING.contains(&name.as_str()) && !may_set_more(&draft.argv);
     let typed = option(&draft.argv, &["rand-type", "oltp-dist-type"]);
     let version = draft.version.as_deref().unwrap_or("");
     let kind = match typed {

@@ -57,9 +57,14 @@ pub(crate) fn gaps(
         "no report lines with rates; sysbench's option --report-interval=1 prints them",
     );
     gaps.add(
-        draft.argv.is_empty(),
+        !crate::command::shows_limits(&draft.argv),
         "drive",
-        "the log does not show the command line, so the time and event limits are unknown",
+        match draft.argv.is_empty() {
+            true => {
+                "the log does not show the command line, so the time and event limits are unknown"
+            }
+            false => "the file of --config-file may set the time and event limits",
+        },
     );
     gaps.add(
         crate::command::rand(draft).is_none(),
@@ -132,6 +137,11 @@ fn of_statements(draft: &Draft, gaps: &mut Gaps) {
         report.errors.is_none(),
         "errors",
         "the statistics do not show the number of ignored errors",
+    );
+    gaps.add(
+        report.errors.is_some() && report.reconnects.is_none(),
+        "counters.reconnects",
+        "the statistics do not show the number of reconnects",
     );
     // Only database tests have them.
     let sql = report.transactions.is_some() || report.has_kinds();

@@ -37,8 +37,8 @@ pub(crate) fn record(draft: &mut Draft, options: &Options) -> RunRecord {
         workload,
         script_sha256: String::new(),
         target: command::target(&draft.argv),
-        // Without its command line, a log does not show the requested length.
-        drive: (!draft.argv.is_empty() && drive.sessions > 0).then(|| drive.clone()),
+        // Without them, the requested length is unknown.
+        drive: (command::shows_limits(&draft.argv) && drive.sessions > 0).then(|| drive.clone()),
         percentiles: percents(draft, options),
         factors: Default::default(),
         note: String::new(),
@@ -109,7 +109,7 @@ fn drive(draft: &Draft) -> Drive {
     };
     // By default, sysbench 1.0 stops after ten seconds, and 0.4 and 0.5 after ten thousand events.
     let old = draft.version.as_ref().is_some_and(|v| v.starts_with("0."));
-    let said = !argv.is_empty();
+    let said = !argv.is_empty() && !command::may_set_more(argv);
     Drive {
         time: match time {
             None if said && !old => Some(Duration::from_secs(10)),

@@ -65,12 +65,17 @@ impl Line {
     }
 }
 
-/// The lines of a text, including empty ones.
+/// A line of another source, which keeps the numbers of the lines after it. An empty line would end
+/// a table.
+pub(crate) const FOREIGN: &str = "\t";
+
+/// The lines of a text, including empty ones, without those of other sources.
 pub(crate) fn lines(text: &str) -> Vec<Line> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines: Vec<Line> = text
         .lines()
         .enumerate()
+        .filter(|(_, line)| *line != FOREIGN)
         .map(|(index, line)| Line {
             number: index + 1,
             text: clean(line),
@@ -78,7 +83,7 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
         })
         .collect();
     if let Some(last) = lines.last_mut() {
-        last.cut = !text.ends_with('\n');
+        last.cut = !text.ends_with('\n') && text.lines().next_back() != Some(FOREIGN);
     }
     lines
 }
@@ -272,6 +277,14 @@ mod tests {
         ] {
             assert_eq!(decimals_at_end(line), decimals, "{line}");
         }
+    }
+
+    #[test]
+    fn lines_of_other_sources_are_left_out() {
+        let all = lines("a\n\t\n\nb\n\t");
+        let all = all.iter().map(|line| (line.number, &line.text[..]));
+        assert_eq!(all.collect::<Vec<_>>(), [(1, "a"), (3, ""), (4, "b")]);
+        assert!(!lines("a\n\t")[0].cut && lines("\t\na")[0].cut);
     }
 
     #[test]

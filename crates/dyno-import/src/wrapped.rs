@@ -2,10 +2,12 @@
 //! container runtime (CRI), syslog and journalctl, `kubectl logs --prefix`, a logger's `[INFO] `,
 //! the line numbers of `grep -n` and `cat -n`, the times of `ts`, the `+` of a diff, the `> ` of
 //! quoted text, or another text that all lines begin with. Prefixes of containers and loggers may
-//! have a timestamp before or after them. Also reads the JSON records of log drivers.
+//! have a timestamp before or after them. Also reads the JSON records of log drivers and the lists
+//! of Ansible.
 
 mod json;
 mod kinds;
+mod list;
 mod same;
 
 use std::borrow::Cow;
@@ -22,7 +24,7 @@ const LAYERS_MAX: usize = 3;
 /// The maximum number of sources in one log.
 const SOURCES_MAX: usize = 64;
 
-/// One source's lines. Lines of others are blank, so that line numbers stay the same.
+/// One source's lines. Those of others are [`text::FOREIGN`], so that line numbers stay the same.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Part {
     /// Empty if the log has one source only.
@@ -66,7 +68,9 @@ fn uncoloured(text: &str) -> Cow<'_, str> {
 /// The parts without up to this many nested prefixes.
 fn below(text: &str, layers: usize) -> Option<Vec<Part>> {
     let layers = layers.checked_sub(1)?;
-    let first = json::records(text).or_else(|| layer(text, kind(text, &kinds::FOREIGN)?));
+    let first = json::records(text)
+        .or_else(|| list::lines(text))
+        .or_else(|| layer(text, kind(text, &kinds::FOREIGN)?));
     let first = first.map(|parts| nested(parts, layers));
     if first
         .as_ref()
@@ -148,7 +152,7 @@ impl Sources {
             None => {
                 self.parts.push(Part {
                     source: name.to_owned(),
-                    text: "\n".repeat(self.lines),
+                    text: format!("{}\n", text::FOREIGN).repeat(self.lines),
                     damaged: None,
                 });
                 self.parts.len() - 1
@@ -156,7 +160,9 @@ impl Sources {
         };
         self.lines += 1;
         for (index, part) in self.parts.iter_mut().enumerate() {
-            if index == at {
+            if index != at {
+                part.text.push_str(text::FOREIGN);
+            } else {
                 if let Some(stamp) = stamp.filter(|_| self.stamped) {
                     part.text.push_str(stamp);
                     part.text.push(' ');
@@ -344,8 +350,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                ("a-1", "Threads started!\n\n\n[ 1s ] tps: 7.00\n"),
-                ("b-1", "\n\nThreads started!\n\n"),
+                ("a-1", "Threads started!\n\t\n\t\n[ 1s ] tps: 7.00\n"),
+                ("b-1", "\t\n\t\nThreads started!\n\t\n"),
             ]
         );
     }
@@ -365,7 +371,7 @@ mod tests {
             let parts = unwrapped(&text).unwrap();
             assert_eq!(parts.len(), 1, "{parts:?}");
             let expected = format!(
-                "{} Threads started!\n\n{} \n{} [ 1s ] thds: 2 tps: 7.00\n",
+                "{} Threads started!\n\t\n{} \n{} [ 1s ] thds: 2 tps: 7.00\n",
                 stamp(1),
                 stamp(3),
                 stamp(4)

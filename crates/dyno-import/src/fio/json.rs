@@ -87,7 +87,7 @@ fn object(text: &str) -> Option<usize> {
 }
 
 /// The text with null in place of `-nan` and `inf`, which fio prints and JSON does not have.
-fn without_nan(text: &str) -> Cow<'_, str> {
+pub(super) fn without_nan(text: &str) -> Cow<'_, str> {
     let (mut out, mut copied) = (String::new(), 0);
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {

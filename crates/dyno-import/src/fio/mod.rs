@@ -8,6 +8,7 @@ mod hash;
 mod json;
 mod latency;
 mod laws;
+mod nested;
 mod rates;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ use doubts::Doubt;
 use json::{Damage, DamageKind};
 use latency::{Merged, merged};
 use laws::Leaves;
+use nested::Nested;
 
 /// How late a document may be printed.
 const LATE_MS: u64 = 1500;
@@ -39,11 +41,7 @@ const LATE_MS: u64 = 1500;
 pub(crate) fn read(logs: &[Log<'_>], options: &Options) -> Result<Vec<ParsedRun>, ImportError> {
     let mut found = Vec::new();
     for log in logs {
-        let (documents, damage) = json::read(log.text);
-        let documents: Vec<Document> = documents
-            .into_iter()
-            .filter(|document| document.jobs.iter().any(|job| job.ios() > 0))
-            .collect();
+        let (documents, damage) = documents(log.text);
         if documents.is_empty() {
             return Err(not_fio(log, damage));
         }
@@ -57,6 +55,23 @@ pub(crate) fn read(logs: &[Log<'_>], options: &Options) -> Result<Vec<ParsedRun>
         }
     }
     Ok(found)
+}
+
+/// The documents with an I/O in a text, and the first damage.
+fn documents(text: &str) -> (Vec<Document>, Option<Damage>) {
+    let has_ios = |document: &Document| document.jobs.iter().any(|job| job.ios() > 0);
+    let (mut documents, damage) = json::read(text);
+    documents.retain(has_ios);
+    if !documents.is_empty() {
+        return (documents, damage);
+    }
+    let nested = Nested::read(text);
+    documents = nested.documents;
+    documents.retain(has_ios);
+    match documents.is_empty() {
+        true => (documents, damage.or(nested.damage)),
+        false => (documents, nested.damage),
+    }
 }
 
 fn not_fio(log: &Log<'_>, damage: Option<Damage>) -> ImportError {

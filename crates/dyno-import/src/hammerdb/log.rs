@@ -48,6 +48,8 @@ pub(super) struct Draft {
     /// When the measurement began and ended, if the log has times.
     pub(super) began: Option<Moment>,
     pub(super) ended: Option<Moment>,
+    /// Whether the name of its times' zone is ambiguous or unknown.
+    pub(super) lacks_zone: bool,
     /// New orders and transactions per minute, and the database of the latter.
     pub(super) result: Option<(u64, u64, String)>,
     /// The transaction counter: transactions per minute at a time.
@@ -76,6 +78,7 @@ pub(super) struct Reader<'a> {
     /// The last time on a separate line.
     moment: Option<Moment>,
     version: Option<String>,
+    lacks_zone: bool,
     profile: profile::Reader,
     stage: Stage,
     minutes: f64,
@@ -93,6 +96,7 @@ impl<'a> Reader<'a> {
             },
             moment: None,
             version: None,
+            lacks_zone: false,
             profile: profile::Reader::default(),
             stage: Stage::Unknown,
             minutes: 0.0,
@@ -119,7 +123,7 @@ impl<'a> Reader<'a> {
         }
         // `Timestamp 3 @ Fri Sep 19 13:28:49 BST 2014`, `Hammerdb Log @ …`
         if let Some((label, when)) = bare.split_once(" @ ")
-            && let Some(moment) = civil::moment(when)
+            && let Some(moment) = self.moment_of(when)
         {
             self.moment = Some(moment);
             self.counted(label, Some(moment));
@@ -129,6 +133,15 @@ impl<'a> Reader<'a> {
             return;
         }
         self.line(&bare, line.number);
+    }
+
+    /// A line's time. Without the offset of its zone, it only counts from other times of the log.
+    fn moment_of(&mut self, when: &str) -> Option<Moment> {
+        civil::moment(when).or_else(|| {
+            let moment = civil::local(when)?;
+            self.lacks_zone = true;
+            Some(moment)
+        })
     }
 
     fn line(&mut self, bare: &str, number: usize) {
@@ -225,6 +238,7 @@ impl<'a> Reader<'a> {
         let mut draft = std::mem::replace(&mut self.draft, next);
         draft.profile = std::mem::take(&mut self.profile).finish();
         draft.version.clone_from(&self.version);
+        draft.lacks_zone = self.lacks_zone;
         if draft.has_figures() || draft.profile.is_there {
             self.drafts.push(draft);
         }

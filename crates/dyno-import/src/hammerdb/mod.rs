@@ -96,7 +96,8 @@ fn not_hammerdb(log: &Log<'_>) -> ImportError {
 
 fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
     let began = draft.began;
-    let started = began.map(|moment| moment.unix_s(options.utc_offset_s));
+    let started = began.filter(|moment| moment.utc || !draft.lacks_zone);
+    let started = started.map(|moment| moment.unix_s(options.utc_offset_s));
     let started = started.or(options.started_unix_s);
     let by_times = began.zip(draft.ended);
     let by_times = by_times.map(|(began, ended)| ended.seconds - began.seconds);
@@ -134,7 +135,7 @@ fn parsed_run(draft: &Draft, options: &Options) -> ParsedRun {
             .push(runs::cut_off("it does not show the measured time"));
     }
     if !leaves(Leaves::Result) {
-        run.series.extend(counter(draft, started));
+        run.series.extend(counter(draft));
         run.summary = Some(summary(draft, &run, started, measured_s));
     }
     ParsedRun {
@@ -261,9 +262,10 @@ fn about(draft: &Draft, measured_s: Option<f64>) -> About {
 }
 
 /// The transaction counter, if it and the run have times.
-fn counter(draft: &Draft, started: Option<f64>) -> Option<Series> {
-    let began = started.and(draft.began)?;
+fn counter(draft: &Draft) -> Option<Series> {
+    let began = draft.began?;
     let points = draft.counter.iter().map(|(moment, tpm)| {
+        let moment = moment.filter(|moment| moment.utc == began.utc);
         let at = moment.map_or(f64::NAN, |moment| moment.seconds - began.seconds);
         (at, Some(tpm / S_PER_MIN))
     });
@@ -358,10 +360,11 @@ fn gaps(draft: &Draft, start_known: bool, length_known: bool) -> Vec<NotObserved
     .map(|(what, why)| gap(what, why))
     .collect();
     if !start_known {
-        gaps.push(gap(
-            "started_unix_s",
-            "the log has no times; its option timestamps writes them",
-        ));
+        let why = match draft.lacks_zone {
+            true => "the zone of the log's times has an ambiguous or unknown name",
+            false => "the log has no times; its option timestamps writes them",
+        };
+        gaps.push(gap("started_unix_s", why));
     }
     if !length_known {
         gaps.push(gap(LENGTH_UNKNOWN, "the log does not show the test period"));

@@ -56,6 +56,18 @@ fn devices_and_shares_by_name() {
 }
 
 #[test]
+fn lines_of_other_containers_do_not_end_a_table() {
+    let both = |line: &str| format!("iostat-1 | {line}\nbench-1 | [ 1s ] tps: 7.00\n");
+    let text: String = LOG.lines().map(both).collect();
+    let parts = crate::wrapped::unwrapped(&text).unwrap();
+    let own = parts.iter().find(|part| part.source == "iostat-1").unwrap();
+    let (own, plain) = (parse(&own.text), parse(LOG));
+    for name in ["host.cpu.user", "host.disk[vda].writes"] {
+        assert_eq!(values(&own, name), values(&plain, name), "{name}");
+    }
+}
+
+#[test]
 fn old_names_and_times_apart_from_their_day() {
     let heading = "Device:  rrqm/s wrqm/s   r/s   w/s  rsec/s  wsec/s avgrq-sz avgqu-sz \
                        await svctm %util";

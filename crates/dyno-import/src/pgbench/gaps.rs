@@ -93,4 +93,23 @@ fn of_latencies(output: &Output, run: &RunRecord, single: bool, sums: &Sums, gap
         "a log of --aggregate-interval contains failures only with --failures-detailed",
     );
     gaps.add(!single, "intervals.percentiles", log);
+    if !single && !sums.counts_failed() {
+        of_failures(output, gaps);
+    }
+}
+
+/// Failures and retries missing in a report of which only some lines were kept. Versions from 15 on
+/// print the failures of every run with a transaction, and the retries unless there is one try.
+fn of_failures(output: &Output, gaps: &mut Gaps) {
+    let counted = output.processed.is_some_and(|processed| processed > 0);
+    if !counted || !output.is_recent() {
+        return;
+    }
+    let lines = || output.points.iter();
+    let printed = output.failed.is_some() || lines().any(|point| point.failed.is_some());
+    let why = "the report lacks the number of failed transactions";
+    gaps.add(!printed, "errors", why);
+    let printed = output.retries.is_some() || lines().any(|point| point.retries.is_some());
+    let why = "the report lacks the number of retries";
+    gaps.add(!printed && output.tries != Some(1), "counters.retries", why);
 }

@@ -8,6 +8,8 @@ use serde_json::Value;
 use super::model::{Point, PrintedPercentile};
 use crate::{civil, number};
 
+const MS_PER_S: f64 = 1000.0;
+
 /// The content of a CSV column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
@@ -30,6 +32,8 @@ enum Column {
 pub(crate) struct Heading {
     separator: char,
     columns: Vec<Column>,
+    /// How many of each column's units, if it is a time, are a second.
+    per_s: Vec<f64>,
     /// Names of unknown columns.
     pub(crate) unknown: Vec<String>,
 }
@@ -51,6 +55,7 @@ pub(crate) fn heading(line: &str) -> Option<Heading> {
         .collect();
     Some(Heading {
         separator,
+        per_s: names.iter().zip(&columns).map(units_per_s).collect(),
         columns,
         unknown,
     })
@@ -61,10 +66,9 @@ fn plain(field: &str) -> &str {
 }
 
 fn column(name: &str) -> Column {
-    let name = name.to_ascii_lowercase();
-    let words: Vec<&str> = name
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
-        .filter(|word| !matches!(*word, "" | "s" | "sec" | "per" | "ms" | "total"))
+    let name = lower(name);
+    let words: Vec<&str> = words(&name)
+        .filter(|word| !matches!(*word, "s" | "sec" | "per" | "ms" | "us" | "ns" | "total"))
         .collect();
     match words.as_slice() {
         [] if name == "sec" || name == "s" => Column::Time,
@@ -84,6 +88,47 @@ fn column(name: &str) -> Column {
             _ => Column::Unknown,
         },
     }
+}
+
+/// A column's name in lower case, with `us` for microseconds.
+fn lower(name: &str) -> String {
+    name.to_ascii_lowercase().replace(['µ', 'μ'], "u")
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| !c.is_ascii_alphanumeric() && c != '.';
+    name.split(ends).filter(|word| !word.is_empty())
+}
+
+/// How many of a column's units are a second. Without a unit, times are in seconds and latencies in
+/// milliseconds.
+fn units_per_s((name, column): (&&str, &Column)) -> f64 {
+    const UNITS: [(&str, f64); 6] = [
+        ("ms", MS_PER_S),
+        ("us", 1e6),
+        ("ns", 1e9),
+        ("s", 1.0),
+        ("sec", 1.0),
+        ("seconds", 1.0),
+    ];
+    let name = lower(name);
+    let named = UNITS
+        .iter()
+        .find(|(unit, _)| words(&name).any(|word| word == *unit));
+    match (named, column) {
+        (Some((_, per_s)), _) => *per_s,
+        (None, Column::Latency(_)) => MS_PER_S,
+        (None, _) => 1.0,
+    }
+}
+
+/// A time in seconds. Those since 1970 may be in a smaller unit without saying so.
+fn seconds(mut value: f64) -> f64 {
+    const EPOCH_MS: f64 = 1e12;
+    while value >= EPOCH_MS {
+        value /= MS_PER_S;
+    }
+    value
 }
 
 /// `p95`, `95th`, `p99.9`, `p999`, `95`.
@@ -124,7 +169,8 @@ impl Heading {
             ..Point::default()
         };
         let mut absolute = false;
-        for (column, field) in self.columns.iter().zip(fields) {
+        let columns = self.columns.iter().zip(&self.per_s);
+        for ((column, per_s), field) in columns.zip(fields) {
             if field.is_empty() || *column == Column::Unknown {
                 continue;
             }
@@ -138,7 +184,7 @@ impl Heading {
                 .filter(|value| *value >= 0.0)
                 .ok_or_else(|| format!("'{field}' is not a figure"))?;
             match column {
-                Column::Time => point.at_s = value,
+                Column::Time => point.at_s = seconds(value / per_s),
                 Column::Threads => point.threads = Some(value as u32),
                 Column::Tps => point.tps = Some(value),
                 Column::Queries => point.queries = Some(value),
@@ -149,7 +195,7 @@ impl Heading {
                 Column::Reconnects => point.reconnects = Some(value),
                 Column::Latency(percent) => point.latencies.push(PrintedPercentile {
                     percent: *percent,
-                    ms: value,
+                    ms: value / (per_s / MS_PER_S),
                 }),
                 Column::Unknown => {}
             }
@@ -314,6 +360,19 @@ mod tests {
         let heading = heading("timestamp,tps").unwrap();
         let (point, absolute) = heading.row("2026-11-21 13:07:48,5", 2).unwrap().unwrap();
         assert_eq!((point.at_s, absolute), (1_795_266_468.0, true));
+    }
+
+    #[test]
+    fn columns_may_name_their_unit() {
+        let heading = heading("time_ms,tps,p95_us,p99 (µs),lat (s),p50 (ms)").unwrap();
+        let row = heading.row("1500,8,2500,7500,0.25,1.5", 2);
+        let (point, _) = row.unwrap().unwrap();
+        assert_eq!((point.at_s, point.tps), (1.5, Some(8.0)));
+        let ms: Vec<f64> = point.latencies.iter().map(|own| own.ms).collect();
+        assert_eq!(ms, [2.5, 7.5, 250.0, 1.5]);
+        let heading = super::heading("timestamp,tps").unwrap();
+        let (point, _) = heading.row("1795266468500,5", 2).unwrap().unwrap();
+        assert_eq!(point.at_s, 1_795_266_468.5);
     }
 
     #[test]

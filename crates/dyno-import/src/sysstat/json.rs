@@ -118,10 +118,12 @@ impl Written {
 
     fn host(&mut self, host: &Value) {
         let of = |name: &str| host.get(name).map(word).unwrap_or_default();
-        let date = match host.get("date").or_else(|| host.get("file-date")) {
-            Some(date) => word(date),
-            None => String::new(),
-        };
+        // The file's date is local, its times may be UTC.
+        let date = host
+            .pointer("/statistics/0/timestamp/date")
+            .or_else(|| host.get("date"))
+            .or_else(|| host.get("file-date"));
+        let date = date.map(word).unwrap_or_default();
         self.line([format!(
             "Linux {} ({}) {date} _{}_ ({} CPU)",
             of("release"),

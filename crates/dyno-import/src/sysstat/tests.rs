@@ -317,6 +317,20 @@ fn a_device_whose_row_is_damaged_or_cut_off_is_unknown_not_idle() {
 }
 
 #[test]
+fn the_date_of_a_report_counts_and_not_that_of_its_file() {
+    // East of Greenwich, the local day begins on the day before.
+    let text = r#"{"sysstat": {"hosts": [{"release": "6.6", "file-date": "2026-11-25",
+        "statistics": [
+        {"timestamp": {"date": "2026-11-24", "time": "23:59:59", "utc": 1},
+         "memory": {"memfree": 1024}},
+        {"timestamp": {"date": "2026-11-25", "time": "00:00:00", "utc": 1},
+         "memory": {"memfree": 1020}}]}]}}"#;
+    let log = parse(text);
+    let seconds: Vec<f64> = log.moments.iter().flatten().map(|at| at.seconds).collect();
+    assert_eq!(seconds, [1_795_564_799.0, 1_795_564_800.0]);
+}
+
+#[test]
 fn a_list_of_devices_cut_off_in_json_is_partial() {
     let report = |second: u32| {
         format!(

@@ -145,7 +145,7 @@ mod tests {
         let mut parts = unwrapped(&text).unwrap();
         assert_eq!(parts.len(), 1);
         let part = parts.remove(0);
-        let expected = "1795266468.500000 Threads started!\n\n1795266468.500000 [ 1s ] tps: 7\n";
+        let expected = "1795266468.500000 Threads started!\n\t\n1795266468.500000 [ 1s ] tps: 7\n";
         assert_eq!(
             (part.source.as_str(), part.text.as_str()),
             ("sysbench", expected)

@@ -3,6 +3,9 @@
 use super::{LAYERS_MAX, Part, below, kinds, layer, nested, sample};
 use crate::Looks;
 
+/// The maximum number of prefixes that are tried: lines may have any number of equal marks.
+const PREFIXES_MAX: usize = 64;
+
 /// The lines without the prefix; `None` unless Dyno recognises the log only without it.
 pub(super) fn removed(text: &str) -> Option<Vec<Part>> {
     let lines = sample(text);
@@ -13,6 +16,7 @@ pub(super) fn removed(text: &str) -> Option<Vec<Part>> {
     // The rest of the lines may begin alike, too.
     let ends = all.char_indices().rev();
     let ends = ends.filter(|(_, c)| !c.is_alphanumeric());
+    let ends = ends.take(PREFIXES_MAX);
     let mut prefixes = ends.map(|(at, c)| &all[..at + c.len_utf8()]);
     let prefix = prefixes.find(|prefix| {
         let bare: Vec<&str> = lines.iter().map(|line| &line[prefix.len()..]).collect();

@@ -342,3 +342,14 @@ fn statistics_that_the_log_lacks_are_unknown() {
     let text = document(&[job(json!({}))]).replace("\"iops_max\":20", "\"iops_max\":-nan");
     assert_eq!(counts(only(&read(Tool::Fio, &text))), [20_000, 30_000, 400]);
 }
+
+#[test]
+fn a_document_in_other_json_or_behind_other_text_is_read() {
+    let text = document(&[job(json!({}))]);
+    for text in [
+        format!("{{\"runs\": [{{\"result\": {text}}}]}}"),
+        format!("INFO result: {text}\n"),
+    ] {
+        assert_eq!(counts(only(&read(Tool::Fio, &text))), [20_000, 30_000, 400]);
+    }
+}

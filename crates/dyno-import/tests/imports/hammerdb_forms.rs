@@ -259,3 +259,17 @@ fn the_profile_of_one_virtual_user() {
     let unread = hammerdb(&[]) + ">>>>> VIRTUAL USER 2 : ELAPSED TIME : 9000ms\n";
     assert!(said(&one(Tool::Hammerdb, &unread)).contains("it is not read"));
 }
+
+#[test]
+fn times_of_an_ambiguous_zone_count_from_each_other() {
+    let text = text!("written-hammerdb.log");
+    let (plain, run) = (
+        one(Tool::Hammerdb, text),
+        one(Tool::Hammerdb, &text.replace(" UTC ", " BST ")),
+    );
+    assert!(!plain.series[0].points.is_empty());
+    assert_eq!(run.series[0].points, plain.series[0].points);
+    assert!(summary(&plain).started_unix_s.is_some());
+    assert_eq!(summary(&run).started_unix_s, None);
+    assert!(run.not_observed("started_unix_s").is_some());
+}

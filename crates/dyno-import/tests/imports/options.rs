@@ -40,6 +40,11 @@ fn values_missing_from_a_bare_log_are_not_zero() {
     assert_eq!(summary.service.stddev_ms, None);
     // The record's creation time is that of the import, not a start time.
     assert!(run.head.created_unix_s > 1.7e9);
+    assert!(run.not_observed("counters.reconnects").is_none());
+    // Version 0.4 does not count them.
+    let line = "    reconnects:                          0      (0.00 per sec.)\n";
+    let without = one(Tool::Sysbench, &BARE.replace(line, ""));
+    assert!(without.not_observed("counters.reconnects").is_some());
 }
 
 #[test]
@@ -67,6 +72,14 @@ fn reads_the_requested_run_from_a_command_line() {
         (drive.sessions, plain.head.drive.as_ref().unwrap().open_loop),
         (4, None)
     );
+    // A file may set any limit.
+    let from_file = run("--config-file=x.cfg");
+    assert!(from_file.head.drive.is_none());
+    let mut gaps = from_file.not_observed.iter();
+    assert!(gaps.any(|gap| gap.what == "drive"));
+    let typed = run("--config-file=x.cfg --time=10");
+    let drive = typed.head.drive.unwrap();
+    assert_eq!(drive.time.map(|time| time.as_secs()), Some(10));
 }
 
 #[test]

@@ -251,3 +251,24 @@ fn times_before_the_lines_are_removed() {
         }
     }
 }
+
+#[test]
+fn failures_and_retries_missing_from_a_recent_report_are_unknown() {
+    let text = "pgbench (17.2)\nnumber of clients: 2\n\
+                number of transactions actually processed: 10\nlatency average = 100.000 ms\n\
+                tps = 20.000000 (without initial connection time)\n";
+    let unknown = |text: &str| -> Vec<String> {
+        let run = one(text);
+        let all = run.not_observed.into_iter().map(|gap| gap.what);
+        all.filter(|what| what == "errors" || what == "counters.retries")
+            .collect()
+    };
+    assert_eq!(unknown(text), ["errors", "counters.retries"]);
+    let failed = "number of failed transactions: 0 (0.000%)\nlatency";
+    let failed = text.replace("latency", failed);
+    assert_eq!(unknown(&failed), ["counters.retries"]);
+    let tries = "maximum number of tries: 1\nnumber of transactions";
+    assert!(unknown(&failed.replace("number of transactions", tries)).is_empty());
+    // Earlier versions abort a client at its first failure.
+    assert!(unknown(&text.replace("17.2", "13.5")).is_empty());
+}

@@ -213,12 +213,22 @@ impl<'a> Shelf<'a> {
         Ok(best.map(|(_, id)| id))
     }
 
-    /// The run with the note and factors of the runs that it replaces, unless it has its own, and
-    /// their waivers.
+    /// The run with the names, note and factors of the runs that it replaces, unless it has its
+    /// own, and their waivers.
     fn with_words_of(&self, run: &RunRecord, others: &[i64]) -> Result<(RunRecord, Vec<Waiver>)> {
         let (mut run, mut waivers) = (run.clone(), Vec::new());
         for id in others {
             let other = self.results.load(*id, &Scope::summary())?;
+            let kept = |name: &str| match run.fact(name) {
+                Some(_) => None,
+                None => other.fact(name).map(str::to_owned),
+            };
+            let said = Words {
+                workload: kept(names::IMPORT_WORKLOAD),
+                server: kept(names::IMPORT_SERVER),
+                ..Words::default()
+            };
+            said.name(&mut run);
             if run.head.note.is_empty() {
                 run.head.note = other.head.note;
             }
@@ -451,6 +461,8 @@ mod tests {
         let third = keep(words, &mut results);
         assert_eq!(third.head.note, "after it");
         assert_eq!(third.head.factors, factors("2G"));
+        assert_eq!(third.head.workload.name, "orders");
+        assert_eq!(third.fact("import.workload"), Some("orders"));
     }
 
     #[test]
