@@ -8,7 +8,7 @@ use dyno_core::settings::{OF_SESSIONS, UNKNOWN};
 
 use super::comments::stripped;
 use super::values;
-use before::{Before, GLOBAL};
+use before::{Before, OF_FILES, SESSION};
 
 /// Longer statements are not read, because those that set something are short.
 const BYTES_MAX: usize = 2_048;
@@ -166,18 +166,18 @@ fn known(token: &str) -> Option<&'static str> {
         Some(rest) => rest.strip_prefix('@')?,
         None => name,
     };
-    let is_global = |scope: &str| GLOBAL.iter().any(|own| scope.eq_ignore_ascii_case(own));
-    let scope = name.split_once('.').map(|(scope, _)| scope);
-    if scope.is_some_and(is_global) {
-        return None;
-    }
+    let is_session = |scope: &str| SESSION.iter().any(|own| scope.eq_ignore_ascii_case(own));
     let is = |own: &&&str| {
         let rest = name
             .len()
             .checked_sub(own.len())
             .and_then(|at| name.split_at_checked(at));
         rest.is_some_and(|(before, end)| {
-            end.eq_ignore_ascii_case(own) && (before.is_empty() || before.ends_with('.'))
+            // Other qualified names are settings of the server, or PostgreSQL's own ones of an
+            // application.
+            let before = before.trim_end_matches('`');
+            let is_schema = before.ends_with('.') && OF_FILES.contains(own);
+            end.eq_ignore_ascii_case(own) && (is_session(before) || is_schema)
         })
     };
     OF_SESSIONS.iter().find(is).copied()
@@ -286,6 +286,8 @@ mod tests {
             ("SET sql_log_bin=0", "sql_log_bin=0"),
             ("SET SESSION autocommit = 1", "autocommit=1"),
             ("SET @@session.sql_log_bin := 0", "sql_log_bin=0"),
+            ("SET @@session.`sql_log_bin` = 0", "sql_log_bin=0"),
+            ("SET @@global.`sql_log_off` = 1", ""),
             (
                 "SET GLOBAL x = 1, SESSION sql_log_off = ON",
                 "sql_log_off=on",
@@ -402,6 +404,7 @@ mod tests {
         for sql in [
             "SET @old = @@autocommit, @b = 1",
             "SET @sql_log_bin = 1, @autocommit := 0",
+            "SET app.log_statement = 'all'",
             "SET GLOBAL long_query_time = 1, sql_log_off = ON",
             "SET PERSIST_ONLY sql_log_off = ON",
             "SET @@PERSIST.sql_log_off = ON, @@persist_only.long_query_time = 1",

@@ -4,7 +4,11 @@
 use super::SYNCHRONOUS;
 
 /// The scopes of MySQL's settings that no session has to itself.
-pub(super) const GLOBAL: [&str; 3] = ["global", "persist", "persist_only"];
+const GLOBAL: [&str; 3] = ["global", "persist", "persist_only"];
+/// The qualifiers of a session's own setting.
+pub(super) const SESSION: [&str; 3] = ["", "session.", "local."];
+/// Settings of a file that SQLite's PRAGMA qualifies with its schema.
+pub(super) const OF_FILES: [&str; 2] = [SYNCHRONOUS, "journal_mode"];
 
 #[derive(Default)]
 pub(super) struct Before {
@@ -21,7 +25,7 @@ pub(super) struct Before {
 impl Before {
     /// Whether this token can be the name of that setting of the session.
     pub(super) fn allows(&self, token: &str, name: &str) -> bool {
-        let of_pragma = [SYNCHRONOUS, "journal_mode"].contains(&name);
+        let of_pragma = OF_FILES.contains(&name);
         // Such a name has its own scope, which is the session unless it says otherwise.
         let is_global = self.is_global && !token.starts_with("@@");
         self.sets && !self.is_of_rows && !is_global && of_pragma == self.is_pragma
