@@ -84,7 +84,9 @@ impl Settings {
             if is_view(token) && is_updated(previous) {
                 self.add(COMMIT, None);
             }
-            let is_elsewhere = before.is_pragma && is_of_another_file(token, previous, earlier);
+            // The scope of a quoted name is a token of its own: @@global.`sql_log_off`.
+            let is_elsewhere = before.is_pragma && is_of_another_file(token, previous, earlier)
+                || previous.strip_prefix("@@").is_some_and(|scope| !is_session(scope));
             let name = known(token).filter(|name| !is_elsewhere && before.allows(token, name));
             if let Some(name) = name
                 && next.is_some_and(assigns)
@@ -166,7 +168,6 @@ fn known(token: &str) -> Option<&'static str> {
         Some(rest) => rest.strip_prefix('@')?,
         None => name,
     };
-    let is_session = |scope: &str| SESSION.iter().any(|own| scope.eq_ignore_ascii_case(own));
     let is = |own: &&&str| {
         let rest = name
             .len()
@@ -175,12 +176,16 @@ fn known(token: &str) -> Option<&'static str> {
         rest.is_some_and(|(before, end)| {
             // Other qualified names are settings of the server, or PostgreSQL's own ones of an
             // application.
-            let before = before.trim_end_matches('`');
             let is_schema = before.ends_with('.') && OF_FILES.contains(own);
             end.eq_ignore_ascii_case(own) && (is_session(before) || is_schema)
         })
     };
     OF_SESSIONS.iter().find(is).copied()
+}
+
+/// Whether a qualifier means the session.
+fn is_session(scope: &str) -> bool {
+    SESSION.iter().any(|own| scope.eq_ignore_ascii_case(own))
 }
 
 /// Whether the name of a PRAGMA is qualified with a schema other than that of the database file.
