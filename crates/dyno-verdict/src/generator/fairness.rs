@@ -30,14 +30,20 @@ thresholds! {
         "sessions are spread evenly over endpoints";
 }
 
-fn fairness_advice(uneven_workers: bool, weak_endpoint: bool) -> String {
+fn fairness_advice(view: &View, uneven_workers: bool, weak_endpoint: bool) -> String {
+    let one_writes = view.embedded() && view.totals().writes > 0;
     advice(&[
         (
-            !uneven_workers && !weak_endpoint,
+            one_writes,
+            "SQLite lets one session write at a time, in no fair order: measure writes with one \
+             session.",
+        ),
+        (
+            !one_writes && !uneven_workers && !weak_endpoint,
             "Look for a lock that one session holds, or a script that treats sessions differently.",
         ),
         (
-            uneven_workers,
+            !one_writes && uneven_workers,
             "Look at client-cpu: a worker may get less CPU, or a session's script may block it.",
         ),
         (
@@ -95,7 +101,7 @@ fn fairness(view: &View) -> CheckResult {
             format!("{} {facts}", text::sentence(&text::list(&faults))),
         ),
     };
-    CheckResult::of(outcome, evidence, &fairness_advice(uneven_workers, weak))
+    CheckResult::of(outcome, evidence, &fairness_advice(view, uneven_workers, weak))
         .with("Jain's index over sessions", spread.index, "ratio")
         .with_some("Jain's index over workers", workers, "ratio")
         .with_some(

@@ -7,8 +7,8 @@ use dyno_core::record::{EventKind, IdleSpan, RunRecord};
 use dyno_core::states::{IdleIn, SessionState};
 use dyno_core::summary::{ClientCost, EndpointSummary, RunEnd};
 use dyno_samples::{
-    self as samples, assert_begins, assert_has, assert_lacks, drop_fact, drop_series, fact,
-    open_loop, scale, series, values,
+    self as samples, Product, assert_begins, assert_has, assert_lacks, closed, drop_fact,
+    drop_series, fact, open_loop, scale, series, values,
 };
 
 use crate::context::{Calibration, Context};
@@ -258,6 +258,17 @@ fn sessions_workers_and_endpoints_are_served_equally() {
         }
     });
     expect("fairness", NotChecked, |run| run.sessions.truncate(1));
+    // SQLite's lock for writing is not fair.
+    for (writes, words) in [(20_000, "one session write at a time"), (0, "client-cpu")] {
+        let mut run = closed(&[1000.0; 20], Product::Sqlite);
+        summary(&mut run).totals.writes = writes;
+        for session in run.sessions.iter_mut().filter(|s| s.worker == 1) {
+            session.events = session.events * 2 / 5;
+        }
+        let found = judged(&run, "fairness");
+        assert_eq!(found.outcome, Doubt, "{}", found.evidence);
+        assert_has(&found.advice, words);
+    }
 }
 
 fn idle(from_s: f64, to_s: f64, idle_in: IdleIn) -> Option<IdleSpan> {

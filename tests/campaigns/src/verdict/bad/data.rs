@@ -87,7 +87,8 @@ pub(super) const CASES: &[Case] = &[
         "SET GLOBAL max_heap_table_size = 67108864",
         "ALTER TABLE sbtest1 ENGINE = MEMORY",
     ]),
-    updates(On::SqliteInMemory, "the file is in memory", "tmpfs"),
+    // Its lock for writing is not fair.
+    updates(On::SqliteInMemory, "the file is in memory", "tmpfs").also(&["fairness"]),
     ROLLED_BACK,
     ROLLED_BACK.on(On::Server(Postgres)),
     doubted(
