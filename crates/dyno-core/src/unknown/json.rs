@@ -78,7 +78,9 @@ pub fn forget(run: &mut Value, gaps: &[NotObserved]) {
 
 fn has_errors(run: &Value) -> bool {
     let counts = ["errors", "errors_seen"].map(|name| run["totals"][name].as_u64());
-    counts.iter().any(|count| count.is_some_and(|count| count > 0))
+    counts
+        .iter()
+        .any(|count| count.is_some_and(|count| count > 0))
 }
 
 fn totals_of_operations(run: &mut Value) -> impl Iterator<Item = &mut Value> {

@@ -86,7 +86,9 @@ impl Settings {
             }
             // The scope of a quoted name is a token of its own: @@global.`sql_log_off`.
             let is_elsewhere = before.is_pragma && is_of_another_file(token, previous, earlier)
-                || previous.strip_prefix("@@").is_some_and(|scope| !is_session(scope));
+                || previous
+                    .strip_prefix("@@")
+                    .is_some_and(|scope| !is_session(scope));
             let name = known(token).filter(|name| !is_elsewhere && before.allows(token, name));
             if let Some(name) = name
                 && next.is_some_and(assigns)

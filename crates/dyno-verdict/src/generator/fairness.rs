@@ -101,24 +101,28 @@ fn fairness(view: &View) -> CheckResult {
             format!("{} {facts}", text::sentence(&text::list(&faults))),
         ),
     };
-    CheckResult::of(outcome, evidence, &fairness_advice(view, uneven_workers, weak))
-        .with("Jain's index over sessions", spread.index, "ratio")
-        .with_some("Jain's index over workers", workers, "ratio")
-        .with_some(
-            "fewest events of a session",
-            spread.fewest.map(|count| count as f64),
-            "count",
-        )
-        .with_some(
-            "most events of a session",
-            spread.most.map(|count| count as f64),
-            "count",
-        )
-        .with_some(
-            "weakest endpoint",
-            endpoint.map(|(_, share)| share),
-            "percent of its fair share",
-        )
+    CheckResult::of(
+        outcome,
+        evidence,
+        &fairness_advice(view, uneven_workers, weak),
+    )
+    .with("Jain's index over sessions", spread.index, "ratio")
+    .with_some("Jain's index over workers", workers, "ratio")
+    .with_some(
+        "fewest events of a session",
+        spread.fewest.map(|count| count as f64),
+        "count",
+    )
+    .with_some(
+        "most events of a session",
+        spread.most.map(|count| count as f64),
+        "count",
+    )
+    .with_some(
+        "weakest endpoint",
+        endpoint.map(|(_, share)| share),
+        "percent of its fair share",
+    )
 }
 
 struct Spread {

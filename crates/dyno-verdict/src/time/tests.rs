@@ -99,7 +99,11 @@ fn a_drift_names_dirty_pages_only_if_they_moved() {
         let mut run = rated(&rates);
         let mut dirty = [0.0; 30];
         dirty[29] = last;
-        series(&mut run, names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY, &dirty);
+        series(
+            &mut run,
+            names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_DIRTY,
+            &dirty,
+        );
         let total = names::DB_STATUS_INNODB_BUFFER_POOL_PAGES_TOTAL;
         series(&mut run, total, &[16_384.0; 30]);
         let found = check(&run, "steady-state", Doubt);

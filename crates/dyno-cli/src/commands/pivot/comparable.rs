@@ -80,9 +80,8 @@ pub(super) fn report_nameless(lines: &[RunLine], factor: &str) {
         .filter(|line| line.stage == RunStage::Imported && line.level(factor).is_none());
     let ids: Vec<i64> = nameless.map(|line| line.id).collect();
     if ["workload", "server"].contains(&factor) {
-        let why = format!(
-            "the {factor} is unknown; import the log again with --{factor} NAME --replace"
-        );
+        let why =
+            format!("the {factor} is unknown; import the log again with --{factor} NAME --replace");
         report(&ids, &why);
     }
 }
