@@ -107,12 +107,9 @@ impl Host {
     fn read_description(&self) -> mlua::Result<Description> {
         let env = self.environment()?;
         let mut description = Description::default();
-        let default_run: Value = self.api.get::<mlua::Function>("default_run")?.call(0)?;
         let find: mlua::Function = self.api.get("script_function")?;
         for name in FUNCTIONS {
-            let value: Value = find.call((0, name))?;
-            let inherited = name == "thread_run" && value == default_run;
-            if matches!(value, Value::Function(_)) && !inherited {
+            if let Value::Function(_) = find.call((0, name))? {
                 description.functions.push(name.to_owned());
             }
         }

@@ -14,7 +14,8 @@ use crate::exports::TEXT_BYTES_MAX;
 use crate::source;
 
 /// The prelude's parts, in order of execution; each gets the host's table.
-const PARTS: [(&str, &str); 17] = [
+const PARTS: [(&str, &str); 18] = [
+    ("=layers.lua", include_str!("prelude/layers.lua")),
     ("=sql.lua", include_str!("prelude/sql.lua")),
     ("=pipeline.lua", include_str!("prelude/pipeline.lua")),
     ("=statement.lua", include_str!("prelude/statement.lua")),

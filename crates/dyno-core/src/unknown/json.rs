@@ -63,10 +63,11 @@ pub fn forget(run: &mut Value, gaps: &[NotObserved]) {
         totals_of_operations(run).for_each(|totals| zeros_to_null(totals, &RETRIES));
     }
     let uncoded = unknown(ERRORS) || unknown(ERRORS_BY_CODE) && has_errors(run);
-    if let Some(errors) = run.get_mut(ERRORS).filter(|_| uncoded) {
-        if errors.as_object().is_some_and(Map::is_empty) {
-            *errors = Value::Null;
-        }
+    if let Some(errors) = run.get_mut(ERRORS)
+        && uncoded
+        && errors.as_object().is_some_and(Map::is_empty)
+    {
+        *errors = Value::Null;
     }
     let of_intervals = counters(gaps, Of::Intervals);
     let intervals = run.get_mut("intervals").and_then(Value::as_array_mut);

@@ -117,15 +117,14 @@ for name, value in pairs(constants) do
   end
 end
 
-function P.add_legacy(env)
+function P.add_legacy(globals)
   for name, value in pairs(legacy) do
-    env[name] = value
+    globals[name] = value
   end
   for name, value in pairs(constants) do
-    env[name] = value
+    globals[name] = value
   end
-  env.thread_id = env.sysbench.tid
-  env.test = P.script_path
+  globals.test = P.script_path
 end
 
 -- A script without an options table sees its options as globals too.
@@ -134,7 +133,7 @@ function P.export_legacy_options(env)
     return
   end
   for name, value in pairs(P.options) do
-    if type(rawget(env, name)) ~= "function" then
+    if type(env[name]) ~= "function" then
       rawset(env, name, value)
     end
   end

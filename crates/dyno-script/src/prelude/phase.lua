@@ -28,7 +28,7 @@ local function check(phase, number)
       error(what .. ": 'before' must be a command's name or a list of names", 0)
     end
   end
-  for name, value in P.pairs(phase.options or {}) do
+  for name, value in P.whole_tables.pairs(phase.options or {}) do
     if type(name) ~= "string" or not VALUES[type(value)] then
       error(what .. ": 'options' must map names to numbers, strings or booleans", 0)
     end

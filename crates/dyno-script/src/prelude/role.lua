@@ -34,7 +34,7 @@ function P.check_entry(list, kind, fields, entry, number)
     error(what .. ": the name may contain only letters, digits and _ . : -", 0)
   end
   what = ("%s(): '%s'"):format(list, entry.name)
-  for field, value in P.pairs(entry) do
+  for field, value in P.whole_tables.pairs(entry) do
     if not fields[field] then
       error(("%s: there is no field '%s'"):format(what, tostring(field)), 0)
     elseif type(value) ~= fields[field] then

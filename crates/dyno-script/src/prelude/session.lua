@@ -33,8 +33,9 @@ base_globals.os.execute = function(command)
   return C.dyno_system(command, #command)
 end
 
-base_globals.pairs = P.pairs
-base_globals.next = P.next
+for name, value in pairs(P.whole_tables) do
+  base_globals[name] = value
+end
 
 local output = P.quiet_scripts and io.stderr or io.stdout
 local line_start = P.line_start
@@ -212,37 +213,47 @@ P.shared_require = function(name, tried)
   error(value, 0)
 end
 
-local function new_environment(session)
-  local env = {}
-  for name, value in pairs(base_globals) do
-    env[name] = value
-  end
-  env._G = env
-  env.ffi = session_ffi
-  env.coroutine = session_coroutine
-  env.math = P.session_math
-  local package = {
-    path = P.package_path,
-    cpath = P.package_cpath,
-    loaded = { _G = env },
-    preload = {},
-    config = shared_package.config,
-    loadlib = shared_package.loadlib,
-    loaders = shared_package.loaders,
-    seeall = shared_package.seeall,
-  }
+-- Tables over those that all sessions share. The host sets their values before the first session.
+local layers
+
+local function make_layers()
+  base_globals.ffi = session_ffi
+  base_globals.coroutine = session_coroutine
+  base_globals.math = P.session_math
+  base_globals.dyno = P.dyno
+  base_globals.thread_run = P.default_thread_run
+  P.add_legacy(base_globals)
+  local loaded = {}
   for _, name in ipairs { "string", "table", "os", "io", "debug", "bit", "jit" } do
-    package.loaded[name] = base_globals[name]
+    loaded[name] = base_globals[name]
   end
   for name, value in pairs(preloaded) do
-    package.loaded[name] = value
+    loaded[name] = value
   end
+  return {
+    globals = P.layer_over(base_globals),
+    loaded = P.layer_over(loaded),
+    package = P.layer_over {
+      path = P.package_path,
+      cpath = P.package_cpath,
+      config = shared_package.config,
+      loadlib = shared_package.loadlib,
+      loaders = shared_package.loaders,
+      seeall = shared_package.seeall,
+    },
+  }
+end
+
+local function new_environment(session)
+  layers = layers or make_layers()
+  local env = layers.globals {}
+  local package = layers.package { loaded = layers.loaded { _G = env }, preload = {} }
   package.loaded.package = package
+  env._G = env
   env.package = package
   env.require = new_require(env, package)
   env.sysbench = P.new_sysbench(session)
-  env.dyno = P.dyno
-  P.add_legacy(env)
+  env.thread_id = session.tid
   return env
 end
 
@@ -265,10 +276,8 @@ local function run_loop(event, tid, event_ended)
   end
 end
 
-local function default_thread_run(session)
-  return function(tid)
-    return run_loop(rawget(session.env, "event"), tid, 0)
-  end
+function P.default_thread_run(tid)
+  return run_loop(rawget(P.current_session().env, "event"), tid, 0)
 end
 
 local Session = {}
@@ -279,8 +288,6 @@ function P.new_session(tid)
   local session = setmetatable({ tid = tid }, Session)
   session.callbacks = P.new_callbacks()
   session.env = new_environment(session)
-  session.env.thread_run = default_thread_run(session)
-  session.default_run = session.env.thread_run
   return session
 end
 
@@ -298,6 +305,7 @@ end
 
 local function set_options(session)
   local sysbench = session.env.sysbench
+  P.share_declared_options(sysbench and sysbench.cmdline)
   if sysbench and not sysbench.opt and P.options then
     sysbench.opt = P.new_options()
     P.export_legacy_options(session.env)
@@ -323,7 +331,7 @@ end
 
 function entries.run(session)
   local thread_run = session.env.thread_run
-  if thread_run ~= session.default_run then
+  if thread_run ~= P.default_thread_run then
     return thread_run(session.tid)
   end
   return run_loop(session.event or session.env.event, session.tid, 0)
@@ -456,7 +464,7 @@ function P.on_error(index, entry, err)
   local session = sessions[index]
   local in_loop = entry == "run" or entry == "restart"
   if type(err) == "table" and err.errcode == P.RESTART_EVENT and in_loop
-    and session.env.thread_run == session.default_run then
+    and session.env.thread_run == P.default_thread_run then
     session.restart_error = err
     return "again"
   end
@@ -491,7 +499,3 @@ function P.script_function(index, name)
   return sessions[index] and P.find_function(sessions[index], name)
 end
 
--- The default `thread_run` of a session, to distinguish it from the script's own.
-function P.default_run(index)
-  return sessions[index] and sessions[index].default_run
-end

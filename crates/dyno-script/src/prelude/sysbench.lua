@@ -23,27 +23,33 @@ local argument_types = {
   ARG_MAX = C.SB_ARG_TYPE_MAX,
 }
 
-local function new_cmdline(session)
+-- Tables over those that all sessions share. The host sets their values before the first session.
+local layers
+
+local function make_layers()
+  local env = function()
+    return P.current_session().env
+  end
   local cmdline = {
     argv = P.argv,
     command = P.command,
     script_path = P.script_path,
     PARALLEL_COMMAND = true,
     print_test_options = function()
-      P.print_test_options(session.env.sysbench.cmdline.options)
+      P.print_test_options(env().sysbench.cmdline.options)
     end,
     read_cmdline_options = function()
       return true
     end,
     command_defined = function(name)
-      return P.command_entry(session.env, name) ~= nil
+      return P.command_entry(env(), name) ~= nil
     end,
     command_parallel = function(name)
-      local _, parallel = P.command_entry(session.env, name)
+      local _, parallel = P.command_entry(env(), name)
       return parallel or false
     end,
     call_command = function(name)
-      local run = P.command_entry(session.env, name)
+      local run = P.command_entry(env(), name)
       if not run then
         return false
       end
@@ -53,24 +59,28 @@ local function new_cmdline(session)
   for name, value in pairs(argument_types) do
     cmdline[name] = value
   end
-  return cmdline
-end
-
-function P.new_sysbench(session)
-  return {
-    tid = session.tid,
+  local sysbench = {
     version = VERSION,
     version_string = "sysbench " .. VERSION .. " (dyno)",
-    cmdline = new_cmdline(session),
     error = errors,
-    hooks = {},
-    rand = P.rand,
-    sql = P.new_sql(session),
     histogram = P.histogram,
     db = P.legacy_db,
     report_default = P.report_default,
     report_csv = P.report_csv,
     report_json = P.report_json,
+  }
+  return { cmdline = P.layer_over(cmdline), sysbench = P.layer_over(sysbench) }
+end
+
+function P.new_sysbench(session)
+  layers = layers or make_layers()
+  -- `rand` and `sql` are a session's own because events need them.
+  return layers.sysbench {
+    tid = session.tid,
+    cmdline = layers.cmdline {},
+    hooks = {},
+    rand = P.rand,
+    sql = P.new_sql(session),
   }
 end
 
@@ -82,46 +92,54 @@ local function copy_list(list)
   return copy
 end
 
--- A session's options: a separate table, initially with lists only, over the shared one. So a
--- session can write its own, and ten thousand sessions do not need ten thousand copies.
-local options_meta = {}
+-- A session's options: a separate table, initially with lists only, over the shared one.
+local options, options_layer
 
 function P.new_options()
-  options_meta.__index = P.options
+  if options ~= P.options then
+    options, options_layer = P.options, P.layer_over(P.options)
+  end
   local own = {}
-  for name, value in pairs(P.options) do
+  for name, value in pairs(options) do
     if type(value) == "table" then
       own[name] = copy_list(value)
     end
   end
-  return setmetatable(own, options_meta)
+  return options_layer(own)
 end
 
--- The options that a script sees when it iterates over them.
-local function all_options(own)
-  local all = {}
-  for name, value in pairs(P.options) do
-    all[name] = value
+-- Options are lists of values or of lists.
+local DEPTH_MAX = 3
+
+local function is_same(a, b, depth)
+  if type(a) ~= "table" or type(b) ~= "table" then
+    return a == b
   end
-  for name, value in pairs(own) do
-    all[name] = value
+  if depth > DEPTH_MAX or getmetatable(a) or getmetatable(b) then
+    return false
   end
-  return all
+  for name, value in pairs(a) do
+    if not is_same(value, b[name], depth + 1) then
+      return false
+    end
+  end
+  for name in pairs(b) do
+    if a[name] == nil then
+      return false
+    end
+  end
+  return true
 end
 
--- `pairs` and `next` for scripts: iterate over options as one table.
-function P.pairs(t)
-  if getmetatable(t) == options_meta then
-    t = all_options(t)
-  end
-  return pairs(t)
-end
+-- The options that the first session declared. Sessions that declare the same share the table.
+local declared
 
-function P.next(t, key)
-  if getmetatable(t) == options_meta then
-    t = all_options(t)
+function P.share_declared_options(cmdline)
+  local own = cmdline and cmdline.options
+  declared = declared or own
+  if own ~= declared and is_same(own, declared, 1) then
+    cmdline.options = declared
   end
-  return next(t, key)
 end
 
 local rand = {}

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod fake;
+mod globals;
 mod operations;
 mod options;
 mod reported;
