@@ -135,7 +135,7 @@ impl Promise {
                 promise.weaken(Class::Process, why);
             }
             Commits::Unsynced(_) => {}
-            Commits::Committed(how) => promise.evidence.push(how),
+            Commits::Committed(how) => promise.evidence.extend(how),
             Commits::Unknown => {}
         }
         promise.evidence.extend(stored::file_system(view));

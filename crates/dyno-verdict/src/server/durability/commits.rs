@@ -43,8 +43,8 @@ const OWN_SYNCS: f64 = 5.0;
 const SYNCED_MIN: f64 = 0.95;
 
 pub(super) enum Commits {
-    /// The committed share, as text.
-    Committed(String),
+    /// Committed, and how often.
+    Committed(Option<String>),
     /// Not committed, and the evidence.
     Missing(Missing),
     /// Committed without waiting for the log, and the evidence.
@@ -88,8 +88,16 @@ pub(super) fn of(view: &View) -> Commits {
     }
     match ends.are_few() {
         true => Commits::Unknown,
-        false => Commits::Committed(format!("{} commits per second", text::rate(ends.commits))),
+        false => Commits::Committed(rate(view, ends.commits)),
     }
+}
+
+/// The rate of the commits; `None` if the run is so short that those that PostgreSQL counts only
+/// after the end are more than a tenth.
+fn rate(view: &View, commits: f64) -> Option<String> {
+    const COUNTED_LATE_S: f64 = 1.0;
+    let is_exact = !view.postgres() || view.length_s >= 10.0 * COUNTED_LATE_S;
+    is_exact.then(|| format!("{} commits per second", text::rate(commits)))
 }
 
 /// Transactions per second that write by functions or procedures, at most.
