@@ -1,6 +1,7 @@
 //! Promises of settings that something else breaks.
 
 mod elsewhere;
+mod sessions;
 mod unseen;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
