@@ -194,6 +194,7 @@ impl Promise {
     fn set_by_sessions(&mut self, view: &View, engines: &stored::Engines) {
         let set = view.set_by_sessions();
         for (name, value) in set.filter(|(_, value)| *value != DEFAULT) {
+            self.name_owner(view, name);
             let rows = settings::ROWS.iter().filter(|row| row.name == name);
             let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
             let possible = rows.clone();
@@ -220,6 +221,17 @@ impl Promise {
                     self.evidence.push(entry)
                 }
                 None => {}
+            }
+        }
+    }
+
+    /// Says whose value of a setting the evidence shows, because sessions set their own.
+    fn name_owner(&mut self, view: &View, setting: &str) {
+        let owner = if view.embedded() { "target" } else { "server" };
+        let begin = format!("{setting} = ");
+        for entry in &mut self.evidence {
+            if entry.starts_with(&begin) {
+                *entry = format!("the {owner}'s {entry}");
             }
         }
     }

@@ -78,3 +78,21 @@ fn stronger_values_on_sqlite_leave_only_doubts() {
     assert_eq!(found.outcome, Doubt, "{}", found.evidence);
     assert_begins(&found.evidence, words);
 }
+
+#[test]
+fn the_evidence_says_whose_value_it_shows() {
+    let mut run = postgres(1000.0, 1000.0, 300.0, 20_000);
+    let own = "client.settings[synchronous_commit]";
+    fact(&mut run, own, "local, off");
+    let found = judged(&run, "durability").evidence;
+    assert_begins(
+        &found,
+        "Lost on process crash because sessions set synchronous_commit = off: ",
+    );
+    assert_has(&found, "the server's synchronous_commit = on, ");
+    assert!(!found.contains("the server's the"), "{found}");
+    // Other settings keep their names.
+    assert_has(&found, " fsync = on");
+    let found = sqlite(["2", "wal"], &[("synchronous", "normal")]);
+    assert_has(&found.evidence, "the target's synchronous = 2, ");
+}
