@@ -62,6 +62,8 @@ pub(crate) struct Promise {
     possible: Class,
     /// Whether sessions ended within a transaction.
     left_open: bool,
+    /// Whether some of the work was committed although most was not.
+    in_part: bool,
 }
 
 impl Promise {
@@ -144,6 +146,7 @@ impl Promise {
         match commits::of(view) {
             Commits::Missing(missing) => {
                 promise.left_open = missing.left_open;
+                promise.in_part = missing.in_part;
                 promise.weaken(Class::Uncommitted, missing.why);
             }
             Commits::Unsynced(why) if promise.class < Class::Process => {
@@ -276,7 +279,10 @@ impl Promise {
             [] => String::new(),
             deciding => format!(" because {}", text::list(deciding)),
         };
-        let name = self.class.name();
+        let name = match self.class {
+            Class::Uncommitted if self.in_part => "not committed, for the most part,",
+            class => class.name(),
+        };
         let evidence = match self.evidence.as_slice() {
             [] => String::new(),
             evidence => format!(": {}", evidence.join(", ")),
@@ -302,6 +308,7 @@ impl Default for Promise {
             open: Vec::new(),
             possible: Class::Durable,
             left_open: false,
+            in_part: false,
         }
     }
 }
