@@ -411,9 +411,13 @@ fn durability(view: &View) -> CheckResult {
             "Turn on the settings that protect the database from damage.",
         ),
         (
-            promise.class.is_doubted(),
+            any_of(&[Class::Damaged]),
             "Or waive this with the reason why it does not matter (a file system that writes whole \
              pages, a copy that can be restored), and state it with the figures.",
+        ),
+        (
+            promise.class.is_doubted() && !any_of(&[Class::Damaged]),
+            "Or waive this with the reason why it does not matter, and state it with the figures.",
         ),
     ]);
     CheckResult::of(outcome, promise.sentence(), &try_this)

@@ -169,6 +169,9 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         "Tables emptied by a crash because sbtest1 is UNLOGGED",
     );
     assert!(!unlogged.evidence.contains("empties"), "{unlogged:?}");
+    // Only damage can be a matter of whole pages.
+    let waive = "Or waive this with the reason why it does not matter, and state it";
+    assert_has(&unlogged.advice, waive);
     // Tables that no statement named do not count.
     expect("durability", Pass, |run| {
         engine(run, "notes", "MyISAM");
@@ -226,6 +229,12 @@ fn uncommitted_work_is_not_a_transaction() {
     );
     let all = expect("durability", Doubt, |run| counted(run, 0.0, 1000.0));
     assert_begins(&all.evidence, "Not committed because the server counted");
+    assert!(!all.advice.contains("whole pages"), "{}", all.advice);
+    let unsafe_one = expect("durability", Doubt, |run| {
+        setting(run, "innodb_doublewrite", "OFF");
+    });
+    let waive = "(a file system that writes whole pages, a copy";
+    assert_has(&unsafe_one.advice, waive);
     let open = expect("durability", Doubt, |run| {
         counted(run, 0.0, 0.0);
         setting(run, "autocommit", "OFF");
