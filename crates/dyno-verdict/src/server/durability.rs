@@ -40,9 +40,9 @@ pub(super) const DURABILITY: Check = Check {
            wrote, writes were not committed, or {0} % of the transactions were rolled back, as a \
            whole or to a savepoint. Not checked if settings promise durable commits but no table \
            could be examined. Without another doubt, also not checked if statements attached \
-           another SQLite file or set an unknown value, if part of the work went to other servers, \
-           or if the run wrote and named no table that was examined or may have used a foreign \
-           table.",
+           another SQLite file, set an unknown value or only stronger ones than the server's, if \
+           part of the work went to other servers, or if the run wrote and named no table that was \
+           examined or may have used a foreign table.",
     thresholds: &[commits::ROLLED_BACK, syncs::WITHOUT_WRITES],
     make: durability,
 };
@@ -58,10 +58,12 @@ pub(crate) struct Promise {
     pub(crate) evidence: Vec<String>,
     /// Unknown facts, and facts about only part of the work.
     open: Vec<String>,
-    /// The worst class that unknown session settings may imply.
+    /// The worst class that values may imply of which it is unknown whether sessions had them.
     possible: Class,
     /// Whether sessions ended within a transaction.
     left_open: bool,
+    /// Whether some of the work was committed although most was not.
+    in_part: bool,
 }
 
 impl Promise {
@@ -69,6 +71,17 @@ impl Promise {
     pub(crate) fn read<'a>(
         setting: impl Fn(&str) -> Option<&'a str>,
         used: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        Self::read_with(setting, used, |promise, _, class, why| {
+            promise.weaken(class, why);
+        })
+    }
+
+    /// The same, where `weaken` decides what a weaker value means.
+    fn read_with<'a>(
+        setting: impl Fn(&str) -> Option<&'a str>,
+        used: impl Fn(&str) -> bool,
+        weaken: impl Fn(&mut Self, &settings::Row, Class, String),
     ) -> Option<Self> {
         let mut promise = Self::default();
         for row in settings::ROWS {
@@ -83,7 +96,7 @@ impl Promise {
                 continue;
             }
             if let Some((class, why)) = cause(row, &setting) {
-                promise.weaken(class, why);
+                weaken(&mut promise, row, class, why);
             }
             let entry = format!("{name} = {value}");
             if !promise.evidence.contains(&entry) {
@@ -117,7 +130,11 @@ impl Promise {
     /// counters. `None` if nothing is known.
     fn of(view: &View) -> Option<Self> {
         let engines = stored::Engines::of(view);
-        let read = Self::read(|name| view.setting(name), |engine| engines.are_used(engine));
+        let read = Self::read_with(
+            |name| view.setting(name),
+            |engine| engines.are_used(engine),
+            |promise, row, class, why| promise.set_by_server(view, row, class, why),
+        );
         let known = read.is_some();
         let mut promise = read.unwrap_or_default();
         promise.moved(view, &engines);
@@ -129,6 +146,7 @@ impl Promise {
         match commits::of(view) {
             Commits::Missing(missing) => {
                 promise.left_open = missing.left_open;
+                promise.in_part = missing.in_part;
                 promise.weaken(Class::Uncommitted, missing.why);
             }
             Commits::Unsynced(why) if promise.class < Class::Process => {
@@ -154,9 +172,24 @@ impl Promise {
                     && worst < Some(class)
                 {
                     worst = Some(class);
-                    self.weaken(class, format!("{why} {}", moment.when()));
+                    let why = format!("{why} {}", moment.when());
+                    self.set_by_server(view, row, class, why);
                 }
             }
+        }
+    }
+
+    /// A weaker value of the server counts, unless sessions set only stronger ones: their
+    /// statements do not show whether any commit had the server's.
+    fn set_by_server(&mut self, view: &View, row: &settings::Row, class: Class, why: String) {
+        if !set_only_stronger(view, row, class) {
+            self.weaken(class, why);
+        } else if class.is_doubted() {
+            self.weaken(class, format!("{why} where sessions did not set it"));
+        } else {
+            let entry = format!("{why} applies to commits for which sessions did not set it");
+            let unknown = "and whether there were any is not known";
+            self.set_unknown(class, entry, had_no_effect(view, row.name), unknown);
         }
     }
 
@@ -164,6 +197,7 @@ impl Promise {
     fn set_by_sessions(&mut self, view: &View, engines: &stored::Engines) {
         let set = view.set_by_sessions();
         for (name, value) in set.filter(|(_, value)| *value != DEFAULT) {
+            self.name_owner(view, name);
             let rows = settings::ROWS.iter().filter(|row| row.name == name);
             let rows = rows.filter(|row| settings::concerns(row, |used| engines.are_used(used)));
             let possible = rows.clone();
@@ -174,7 +208,8 @@ impl Promise {
                 _ => format!("sessions set {name} = {value}"),
             };
             if let Some(class) = possible.max() {
-                self.set_unknown(class, entry, had_no_effect(view, name));
+                let unknown = "which may promise less";
+                self.set_unknown(class, entry, had_no_effect(view, name), unknown);
                 continue;
             }
             match rows.filter_map(cost).max_by_key(|(class, _)| *class) {
@@ -193,13 +228,31 @@ impl Promise {
         }
     }
 
-    /// An unknown value, or one that Dyno does not understand, may be the worst one.
-    fn set_unknown(&mut self, worst: Class, entry: String, without_effect: Option<String>) {
+    /// Says whose value of a setting the evidence shows, because sessions set their own.
+    fn name_owner(&mut self, view: &View, setting: &str) {
+        let owner = if view.embedded() { "target" } else { "server" };
+        let begin = format!("{setting} = ");
+        for entry in &mut self.evidence {
+            if entry.starts_with(&begin) {
+                *entry = format!("the {owner}'s {entry}");
+            }
+        }
+    }
+
+    /// An unknown value, or one that Dyno does not understand, may be the worst one, and nobody
+    /// knows whether a value that sessions override was used.
+    fn set_unknown(
+        &mut self,
+        worst: Class,
+        entry: String,
+        without_effect: Option<String>,
+        unknown: &str,
+    ) {
         let end = match without_effect {
             Some(how) => format!("but {how}"),
             None => {
                 self.possible = self.possible.max(worst);
-                "which may promise less".to_owned()
+                unknown.to_owned()
             }
         };
         self.open.push(format!("{entry}, {end}"));
@@ -226,7 +279,10 @@ impl Promise {
             [] => String::new(),
             deciding => format!(" because {}", text::list(deciding)),
         };
-        let name = self.class.name();
+        let name = match self.class {
+            Class::Uncommitted if self.in_part => "not committed, for the most part,",
+            class => class.name(),
+        };
         let evidence = match self.evidence.as_slice() {
             [] => String::new(),
             evidence => format!(": {}", evidence.join(", ")),
@@ -252,6 +308,7 @@ impl Default for Promise {
             open: Vec::new(),
             possible: Class::Durable,
             left_open: false,
+            in_part: false,
         }
     }
 }
@@ -273,6 +330,27 @@ fn cause<'a>(
     Some((class, why))
 }
 
+/// Whether the values that sessions set for this row's setting, or for the one that it depends on,
+/// all cost less than `class`.
+fn set_only_stronger(view: &View, row: &settings::Row, class: Class) -> bool {
+    let set_by_sessions = |name: &str| -> Vec<&str> {
+        let own = view.set_by_sessions().filter(|(own, _)| *own == name);
+        let values = own.map(|(_, value)| value);
+        values.filter(|value| *value != DEFAULT).collect()
+    };
+    let mut values = set_by_sessions(row.name);
+    let depends = row.depends_on();
+    if values.is_empty() && depends.is_some_and(|name| !set_by_sessions(name).is_empty()) {
+        values.extend(view.setting(row.name));
+    }
+    let is_stronger = |value: &&str| {
+        let cost = settings::cost(row, value, |name| view.setting_of_sessions(name));
+        let is_known = settings::may_cost(row, value).is_none();
+        is_known && cost.is_none_or(|(cost, _)| cost < class)
+    };
+    !values.is_empty() && values.iter().all(is_stronger)
+}
+
 /// Why the class may not apply to everything that was written.
 fn reservation(view: &View, promise: &Promise) -> Option<String> {
     if let Some(nodes) = view.several_endpoints() {
@@ -292,7 +370,7 @@ fn reservation(view: &View, promise: &Promise) -> Option<String> {
         ),
         (
             promise.possible > promise.class,
-            "Some values that sessions set are unknown. By the known ones",
+            "Some values that sessions had are unknown. By the known ones",
         ),
     ];
     let first = reasons.into_iter().find(|(holds, _)| *holds);
@@ -333,9 +411,13 @@ fn durability(view: &View) -> CheckResult {
             "Turn on the settings that protect the database from damage.",
         ),
         (
-            promise.class.is_doubted(),
+            any_of(&[Class::Damaged]),
             "Or waive this with the reason why it does not matter (a file system that writes whole \
              pages, a copy that can be restored), and state it with the figures.",
+        ),
+        (
+            promise.class.is_doubted() && !any_of(&[Class::Damaged]),
+            "Or waive this with the reason why it does not matter, and state it with the figures.",
         ),
     ]);
     CheckResult::of(outcome, promise.sentence(), &try_this)

@@ -67,16 +67,24 @@ pub(super) fn of(view: &View) -> Commits {
         return Commits::Missing(Missing {
             why: "statements wrote, but neither the database's file nor its log changed".to_owned(),
             left_open: false,
+            in_part: false,
         });
     }
     let Some(ends) = Ends::of(view) else {
         return Commits::Unknown;
     };
-    let missing = |left_open: bool| move |why: String| Missing { why, left_open };
-    let missing = (ends.without_autocommit().map(missing(false)))
-        .or_else(|| ends.left_open().map(missing(true)))
-        .or_else(|| ends.rolled_back().map(missing(false)))
-        .or_else(|| ends.back_to_savepoint().map(missing(false)));
+    let missing = |left_open: bool, in_part: bool| {
+        move |why: String| Missing {
+            why,
+            left_open,
+            in_part,
+        }
+    };
+    let in_part = ends.own_commits() > 0.0 && !ends.are_few();
+    let missing = (ends.without_autocommit().map(missing(false, false)))
+        .or_else(|| ends.left_open().map(missing(true, false)))
+        .or_else(|| ends.rolled_back().map(missing(false, in_part)))
+        .or_else(|| ends.back_to_savepoint().map(missing(false, in_part)));
     if let Some(missing) = missing {
         return Commits::Missing(missing);
     }
@@ -192,6 +200,8 @@ pub(super) struct Missing {
     pub(super) why: String,
     /// Whether sessions ended within a transaction.
     pub(super) left_open: bool,
+    /// Whether the run also committed work.
+    pub(super) in_part: bool,
 }
 
 /// The ends of transactions per second, by their counter.

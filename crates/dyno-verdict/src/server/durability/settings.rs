@@ -30,6 +30,11 @@ impl Row {
         }
     }
 
+    /// The other setting that decides whether this row applies.
+    pub(super) fn depends_on(&self) -> Option<&'static str> {
+        self.when.map(|(name, _)| name)
+    }
+
     const fn when(self, name: &'static str, values: &'static [&'static str]) -> Self {
         Self {
             when: Some((name, values)),

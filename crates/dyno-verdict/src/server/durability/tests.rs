@@ -1,6 +1,7 @@
 //! Promises of settings that something else breaks.
 
 mod elsewhere;
+mod sessions;
 mod unseen;
 
 use dyno_core::finding::Outcome::{Doubt, NotChecked, Pass};
@@ -168,6 +169,9 @@ fn engines_without_a_log_promise_less_than_the_settings() {
         "Tables emptied by a crash because sbtest1 is UNLOGGED",
     );
     assert!(!unlogged.evidence.contains("empties"), "{unlogged:?}");
+    // Only damage can be a matter of whole pages.
+    let waive = "Or waive this with the reason why it does not matter, and state it";
+    assert_has(&unlogged.advice, waive);
     // Tables that no statement named do not count.
     expect("durability", Pass, |run| {
         engine(run, "notes", "MyISAM");
@@ -221,8 +225,16 @@ fn uncommitted_work_is_not_a_transaction() {
     let rolled_back = expect("durability", Doubt, |run| counted(run, 2.0, 1000.0));
     assert_begins(
         &rolled_back.evidence,
-        "Not committed because the server counted",
+        "Not committed, for the most part, because the server counted",
     );
+    let all = expect("durability", Doubt, |run| counted(run, 0.0, 1000.0));
+    assert_begins(&all.evidence, "Not committed because the server counted");
+    assert!(!all.advice.contains("whole pages"), "{}", all.advice);
+    let unsafe_one = expect("durability", Doubt, |run| {
+        setting(run, "innodb_doublewrite", "OFF");
+    });
+    let waive = "(a file system that writes whole pages, a copy";
+    assert_has(&unsafe_one.advice, waive);
     let open = expect("durability", Doubt, |run| {
         counted(run, 0.0, 0.0);
         setting(run, "autocommit", "OFF");
@@ -314,7 +326,8 @@ fn work_rolled_back_to_a_savepoint_does_not_count() {
     let undone = expect("durability", Doubt, series_of(1000.0));
     assert_begins(
         &undone.evidence,
-        "Not committed because the server counted 1,000 ROLLBACK TO SAVEPOINT per second",
+        "Not committed, for the most part, because the server counted 1,000 ROLLBACK TO SAVEPOINT \
+         per second",
     );
     expect("durability", Pass, series_of(300.0));
     // PostgreSQL does not count them, but the client does.
@@ -334,7 +347,10 @@ fn rollbacks_on_sqlite_are_the_clients_count() {
         check(&run, "durability", outcome)
     };
     let undone = of("400", "19600", Doubt);
-    assert_has(&undone.evidence, "the client counted 980 rollbacks and");
+    assert_begins(
+        &undone.evidence,
+        "Not committed, for the most part, because the client counted 980 rollbacks and 20 commits",
+    );
     of("19600", "400", Pass);
     of("0", "0", Pass);
 }

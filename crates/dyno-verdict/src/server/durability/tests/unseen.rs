@@ -13,7 +13,7 @@ fn durability(run: &RunRecord) -> Finding {
 }
 
 /// A run on PostgreSQL with four sessions: commits, rows changed and syncs of the log per second.
-fn postgres(commits: f64, rows: f64, syncs: f64, writes: u64) -> RunRecord {
+pub(super) fn postgres(commits: f64, rows: f64, syncs: f64, writes: u64) -> RunRecord {
     let mut run = closed(&[1000.0; 20], Product::Postgres);
     series(&mut run, "db.database.xact_commit", &[commits; 20]);
     series(&mut run, "db.database.xact_rollback", &[0.0; 20]);
