@@ -132,14 +132,20 @@ pub(crate) fn shape(line: &str) -> String {
 /// Whether a line of this shape ends early compared with others of its kind; also if other text,
 /// such as `Killed`, follows the incomplete figure.
 pub(crate) fn ends_early(own: &str, whole: &str) -> bool {
-    let pairs = own.char_indices().zip(whole.chars());
-    let same = pairs.take_while(|((_, one), other)| one == other);
-    let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    let end = common(own, whole).len();
     let in_figure = own[..end].ends_with('#');
     match whole.len() > end {
         true => in_figure || own.len() == end,
         false => in_figure && own[end..].starts_with(|c: char| c != ' '),
     }
+}
+
+/// The beginning that a text has in common with another.
+pub(crate) fn common<'a>(own: &'a str, other: &str) -> &'a str {
+    let pairs = own.char_indices().zip(other.chars());
+    let same = pairs.take_while(|((_, one), other)| one == other);
+    let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    &own[..end]
 }
 
 /// The number of decimals of the figure at a line's end; `None` without a figure there.

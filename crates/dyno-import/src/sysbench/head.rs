@@ -17,6 +17,19 @@ pub(crate) fn banner(line: &str) -> Option<&str> {
     (digits && known).then_some(version)
 }
 
+/// Where a banner begins within a line, after text that lacks its line feed. A version alone is no
+/// banner there.
+pub(crate) fn banner_within(line: &str) -> Option<usize> {
+    const NAME: &str = "sysbench ";
+    let begins = |at: &usize| {
+        let own = line[*at..].trim_end();
+        let longer = |version: &str| own.len() > NAME.len() + version.len();
+        *at > 0 && banner(own).is_some_and(longer)
+    };
+    let mut starts = line.match_indices(NAME).map(|(at, _)| at);
+    starts.find(begins)
+}
+
 /// Parses a line of the header; returns `false` if it is not one.
 pub(crate) fn take(draft: &mut Draft, line: &str) -> bool {
     let line = line.trim();
@@ -207,6 +220,15 @@ mod tests {
         ] {
             assert_eq!(banner(line), version, "{line}");
         }
+        let glued = "[ 6s ] thds: 4 tps: 871.89 qpsysbench 1.0.20 (using system LuaJIT)";
+        assert_eq!(banner_within(glued), glued.find("sysbench"));
+        for line in [
+            "sysbench 1.0.20 (using",
+            "tps: 8sysbench 1.0.20",
+            "µsysbench x",
+        ] {
+            assert_eq!(banner_within(line), None, "{line}");
+        }
     }
 
     #[test]
@@ -255,7 +277,7 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_lines_never_panic(line in "\\PC*") {
-            let _ = banner(&line);
+            let _ = (banner(&line), banner_within(&line));
             let _ = command(&line);
             let shown = command(&format!("sysbench {line} run")).unwrap_or_default();
             let _ = (workload(&shown), option(&shown, &["time"]));

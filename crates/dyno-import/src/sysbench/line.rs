@@ -29,7 +29,7 @@ const WHOLE: [(&str, Option<usize>); 7] = [
         Some(2),
     ),
     (
-        "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%) errors: # \
+        "[ #s] threads: # tps: # reads: # writes: # response time: #ms (#%), errors: # \
          reconnects: #",
         Some(2),
     ),
@@ -59,10 +59,12 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// Whether a line is cut off, within its last figure or after it. The log ends with it if
-    /// `is_last`, so only a line of a known kind is complete, and a count may lack digits.
+    /// Whether a line is cut off, within its last figure or after it, also if other text follows
+    /// there. The log ends with it if `is_last`, so only a line of a known kind is complete, and a
+    /// count may lack digits.
     pub(crate) fn is_cut(&mut self, line: &str, is_last: bool) -> bool {
-        let own = text::shape(line);
+        // Version 0.5 pads times to four characters: `[   9s]`, `[1000s]`.
+        let own = text::shape(line).replacen("[#", "[ #", 1);
         let decimals = text::decimals_at_end(line);
         let seen = self.shapes.iter().find(|(shape, _)| *shape == own);
         let seen = seen.map(|(_, decimals)| *decimals);
@@ -74,7 +76,7 @@ impl Kinds {
                 decimals < whole || is_last && decimals == Some(0)
             }
             Some(_) => false,
-            None if is_last => true,
+            None if is_last || self.strays(&own) => true,
             None if self.shapes.is_empty() => {
                 let short = decimals.is_some_and(|decimals| decimals < DECIMALS);
                 short && (WHOLE.iter()).any(|(whole, _)| text::ends_early(&own, whole))
@@ -86,6 +88,41 @@ impl Kinds {
         }
         is_cut
     }
+
+    /// Whether a line that begins as sysbench prints it goes on with other text. Until a complete
+    /// line of sysbench is seen, a script may print more or other figures.
+    fn strays(&self, own: &str) -> bool {
+        let begins = |whole: &str| text::common(own, whole).matches('#').count() >= 2;
+        let is_whole = |shape: &str| WHOLE.iter().any(|(whole, _)| *whole == shape);
+        let goes_on = |whole: &str| {
+            let more = own.strip_prefix(whole);
+            more.is_some_and(|more| more.starts_with(' '))
+        };
+        let seen = self.shapes.iter().any(|(shape, _)| is_whole(shape));
+        let of_script = lists_figures(own) || WHOLE.iter().any(|(whole, _)| goes_on(whole));
+        WHOLE.iter().any(|(whole, _)| begins(whole)) && (seen || !of_script)
+    }
+}
+
+/// Whether a line of this shape has only figures and their labels after its time:
+/// `tps: # response time: #ms`.
+fn lists_figures(shape: &str) -> bool {
+    let Some((_, rest)) = shape.split_once(']') else {
+        return false;
+    };
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let label = |word: &str| word.ends_with(':') || word.ends_with("/s");
+    // A label may have two words; a separator such as `|` has neither letters nor figures.
+    let fits = |(at, word): (usize, &&str)| {
+        word.contains('#')
+            || label(word)
+            || !word.contains(char::is_alphanumeric) && !word.contains(['[', '(', ')'])
+            || words.get(at + 1).is_some_and(|next| next.ends_with(':'))
+    };
+    words.last().is_some_and(|word| word.contains('#'))
+        && words.iter().enumerate().all(fits)
+        && rest.matches('(').count() == rest.matches(')').count()
+        && !rest.contains('[')
 }
 
 /// The warning about a line that is cut off.
@@ -371,6 +408,8 @@ mod tests {
         assert!(kinds.is_cut("[ 2s ] thds: 4 tps: 10run.sh: line 3: 47 Killed", false));
         assert!(!kinds.is_cut(&whole.replace("1s", "2s"), true));
         assert!(kinds.is_cut(&format!("{whole}x.sh: line 7: 4711 Killed"), false));
+        // Figures and labels of a script are no damage.
+        assert!(!Kinds::default().is_cut("[ 1s ] thds: 4 tps: 7.25 lat (ms): 3/5", false));
         // The output of a script has figures of a different form.
         let mut own = Kinds::default();
         for line in ["[ 1s ] threads: 4 tps: 7", "[ 2s ] threads: 4 tps: 12"] {
@@ -378,6 +417,40 @@ mod tests {
         }
         let wild = parse("[ 9s ] thds: 4 tps: 18446744073709551616.00", 1);
         assert_eq!(wild, Some(Reported::Unknown));
+    }
+
+    #[test]
+    fn other_text_glued_to_a_cut_line_is_known() {
+        for whole in [
+            "[ 6s ] thds: 4 tps: 600.51 qps: 1195.21 (r/w/o: 398.15/396.04/401.02) \
+             lat (ms,95%): 14.21 err/s: 1.00 reconn/s: 0.50",
+            "[   6s] threads: 4, tps: 600.51, reads: 398.15, writes: 396.04, response time: \
+             14.21ms (95%), errors: 1.00, reconnects:  0.50",
+            "[1006s] threads: 4, tps: 600.51, reads: 398.15, writes: 396.04, response time: \
+             14.21ms (95%), errors: 1.00, reconnects:  0.50",
+            "[ 6s ] thds: 2 eps: 4626.04 lat (ms,95%): 0.51",
+        ] {
+            let first = whole.find("ps:").unwrap() + 4;
+            for other in [
+                "FATAL: mysql_drv_query() returned error 2013 (Lost connection)",
+                "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)",
+                "run.sh: line 3: 47 Killed",
+                "[ 7s ] thds: 4 tps: 600.51",
+            ] {
+                let mut kinds = Kinds::default();
+                assert!(!kinds.is_cut(whole, false), "{whole}");
+                for end in first..whole.len() {
+                    let line = format!("{}{other}", &whole[..end]);
+                    assert!(kinds.is_cut(&line, false), "{line}");
+                    // Also the first line of a run.
+                    assert!(Kinds::default().is_cut(&line, false), "{line}");
+                }
+                assert!(kinds.is_cut(&format!("{whole} {other}"), false));
+            }
+            let mut kinds = Kinds::default();
+            let noted = |second: u8| format!("{whole} note {second}").replace('6', "7");
+            assert!(!kinds.is_cut(&noted(1), false) && !kinds.is_cut(&noted(2), false));
+        }
     }
 
     #[test]

@@ -106,6 +106,17 @@ impl<'a> Reader<'a> {
         }
         let (stamp, text) = line.unstamped();
         let text = text.to_owned();
+        if let Some(at) = self.glued(&text) {
+            // The log before ends there.
+            let part = |text: &str, cut| Line {
+                number: line.number,
+                text: text.to_owned(),
+                cut,
+            };
+            self.take(&part(&text[..at], true));
+            self.take(&part(&text[at..], line.cut));
+            return;
+        }
         if self.begins(&text, line.number) || text.trim().is_empty() {
             return;
         }
@@ -132,6 +143,13 @@ impl<'a> Reader<'a> {
                 draft.digest.may_end();
             }
         }
+    }
+
+    /// Where another log begins within a line of a log that is cut off.
+    fn glued(&self, text: &str) -> Option<usize> {
+        let at = head::banner_within(text)?;
+        let cut = self.sink != Sink::Closed || line::parse(&text[..at], 0).is_some();
+        cut.then_some(at)
     }
 
     /// Handles a line that begins a run or shows its command.

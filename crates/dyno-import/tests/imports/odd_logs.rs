@@ -77,6 +77,23 @@ fn ignores_a_figure_cut_off_at_the_end_of_a_sysbench_log() {
 }
 
 #[test]
+fn a_log_glued_to_a_cut_line_begins_there() {
+    let next = line(6, 700.0);
+    let banner = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\n";
+    let second = format!("{banner}{}{}", lines(12, (0, 0.0)), report(8400, 12.002));
+    for end in ["tps: 70", "qp", "(r/w/o: 2100.00/", "6.21 "] {
+        let end = next.find(end).unwrap() + end.len();
+        let text = format!("{}{}{second}", lines(5, (2, 650.0)), &next[..end]);
+        let imported = read(Tool::Sysbench, &text);
+        assert_eq!(warns(&imported, "a truncated line"), 1, "{text}");
+        let runs = imported.runs.iter();
+        let runs = runs.map(|run| (run.head.tool.as_str(), run.intervals.len()));
+        let expected = [("sysbench", 5), ("sysbench 1.0.20", 12)];
+        assert_eq!(runs.collect::<Vec<_>>(), expected, "{text}");
+    }
+}
+
+#[test]
 fn ignores_a_sysbench_report_cut_within_a_figure() {
     let whole = format!("{}{}", lines(20, (0, 0.0)), report(14_000, 20.003));
     for at in [
