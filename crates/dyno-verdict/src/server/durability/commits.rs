@@ -37,6 +37,9 @@ const LOOKS_MIN: usize = 5;
 /// Writing transactions are known only as an upper bound, which may be too high by this factor.
 const SYNCED: f64 = 5.0;
 
+/// Statements of other clients per second that `server-counters` may not find.
+const UNSEEN_MAX: f64 = 50.0;
+
 /// Syncs of the log per second by PostgreSQL's own writer.
 const OWN_SYNCS: f64 = 5.0;
 /// The least number of other syncs per commit: the two are counted at different moments.
@@ -240,9 +243,11 @@ impl<'a> Ends<'a> {
                 let xa = |name: &str| mean(name).unwrap_or(0.0);
                 let commits = mean(names::DB_STATUS_COM_COMMIT)?;
                 let rollbacks = mean(names::DB_STATUS_COM_ROLLBACK)?;
-                // BEGIN commits an open transaction.
+                // BEGIN commits an open transaction, and the end of a connection rolls it back.
                 let begun = mean(names::DB_STATUS_COM_BEGIN).unwrap_or(0.0);
-                let implicit = (begun - commits - rollbacks - failed).max(0.0);
+                let open = (begun - commits - rollbacks - failed).max(0.0);
+                let dropped = open.min(mean(names::DB_STATUS_CONNECTIONS).unwrap_or(0.0));
+                let (implicit, rollbacks) = (open - dropped, rollbacks + dropped);
                 (
                     "server",
                     commits + implicit + xa(names::DB_STATUS_COM_XA_COMMIT),
@@ -339,9 +344,14 @@ impl<'a> Ends<'a> {
     fn own(&self, counted: f64, fact: &str) -> Option<(&'static str, f64)> {
         let view = self.view;
         let others = crate::errors::has_other_clients(view);
-        let sees_all = || only_begins_and_ends(view) && view.totals().reconnects == 0;
+        // So many of others would have been found.
+        let may_be_others = |own: f64| {
+            counted - own <= UNSEEN_MAX
+                && only_begins_and_ends(view)
+                && view.totals().reconnects == 0
+        };
         match client(view, fact) {
-            Some(own) if own < counted && (others || sees_all()) => Some(("client", own)),
+            Some(own) if own < counted && (others || may_be_others(own)) => Some(("client", own)),
             None if others && !view.embedded() => None,
             _ => Some((self.who, counted)),
         }
