@@ -22,7 +22,7 @@ const ALARM: (f64, f64) = (0.01, 0.05);
 /// The longest gap between random starts, in mean gaps, at the end of a run with a schedule.
 const GAPS: f64 = 10.0;
 /// Relative tolerance between the lines' counts and the report's, apart from their rounding.
-const LINES: f64 = 0.01;
+pub(super) const LINES: f64 = 0.01;
 /// Progress lines that cover this share of a run hold at least half as much of its transactions.
 const COVERED: f64 = 0.75;
 

@@ -6,6 +6,7 @@ mod doubts;
 mod ending;
 mod figures;
 mod gaps;
+mod holes;
 mod longest;
 mod messages;
 mod of_lines;

@@ -4,7 +4,7 @@
 use super::messages::{Abort, abort};
 use super::progress::{self, Point};
 use super::report::{begins_report, is_torn_mode, of_script, report};
-use super::{connecting, skipped};
+use super::{connecting, holes, skipped};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
@@ -53,6 +53,8 @@ pub(super) struct Output {
     pub(super) argv: Vec<String>,
     pub(super) moment_before: Option<Moment>,
     pub(super) points: Vec<Point>,
+    /// Missing progress lines, in words.
+    pub(super) gaps: Option<String>,
     pub(super) kind: Option<String>,
     pub(super) scale: Option<u64>,
     pub(super) protocol: Option<String>,
@@ -149,6 +151,7 @@ impl Output {
     /// Makes the figures of all versions comparable, and computes a missing rate.
     pub(super) fn complete(&mut self) {
         self.aborted |= self.ends_foreign;
+        holes::shorten(self);
         skipped::remove(self);
         connecting::as_recent_versions(self);
         self.compute_rate();

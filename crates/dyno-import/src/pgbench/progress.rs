@@ -10,6 +10,8 @@ pub(super) struct Point {
     pub(super) left_out: bool,
     /// Seconds from the start of the run, or since the Unix epoch (`--progress-timestamp`).
     pub(super) at_s: f64,
+    /// Its length in seconds, if lines before it are missing.
+    pub(super) length_s: Option<f64>,
     pub(super) tps: f64,
     pub(super) latency_ms: Option<f64>,
     pub(super) stddev_ms: Option<f64>,

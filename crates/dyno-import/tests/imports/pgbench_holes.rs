@@ -1,0 +1,92 @@
+//! Logs of pgbench without some of their progress lines.
+
+// Clippy does not treat test helpers as tests.
+
+use crate::common;
+use dyno_core::record::RunRecord;
+use dyno_import::Tool;
+use dyno_samples::assert_has;
+
+/// Lines of a run whose rate varies.
+const LINES: [&str; 8] = [
+    "progress: 1.0 s, 1051.9 tps, lat 3.669 ms stddev 2.825, 0 failed\n",
+    "progress: 2.0 s, 826.0 tps, lat 4.824 ms stddev 5.366, 0 failed\n",
+    "progress: 3.0 s, 787.0 tps, lat 4.960 ms stddev 4.352, 0 failed\n",
+    "progress: 4.0 s, 978.0 tps, lat 4.189 ms stddev 8.447, 0 failed\n",
+    "progress: 5.0 s, 1044.9 tps, lat 3.825 ms stddev 3.817, 0 failed\n",
+    "progress: 6.0 s, 1788.9 tps, lat 2.230 ms stddev 1.511, 0 failed\n",
+    "progress: 7.0 s, 1892.0 tps, lat 2.104 ms stddev 1.671, 0 failed\n",
+    "progress: 8.0 s, 1502.0 tps, lat 2.660 ms stddev 2.109, 0 failed\n",
+];
+
+const REPORT: &str = "\
+transaction type: <builtin: TPC-B (sort of)>
+scaling factor: 2
+query mode: simple
+number of clients: 4
+number of threads: 2
+maximum number of tries: 1
+duration: 8 s
+number of transactions actually processed: 9874
+number of failed transactions: 0 (0.000%)
+latency average = 3.223 ms
+latency stddev = 4.010 ms
+initial connection time = 31.949 ms
+tps = 1237.986708 (without initial connection time)
+";
+
+fn one(text: &str) -> RunRecord {
+    common::one(Tool::Pgbench, text)
+}
+
+/// The ends, lengths and events of the intervals.
+fn intervals(run: &RunRecord) -> Vec<(f64, f64, u64)> {
+    let intervals = run.intervals.iter();
+    let of = intervals.map(|own| (own.at_s, own.length_s, own.counters.events));
+    of.collect()
+}
+
+fn warnings(run: &RunRecord) -> String {
+    common::summary(run).warnings.join("; ")
+}
+
+#[test]
+fn the_time_of_missing_first_lines_is_a_gap() {
+    let lines = LINES[4..].concat();
+    for text in [lines.clone(), lines.clone() + REPORT] {
+        let run = one(&text);
+        assert_eq!(intervals(&run)[0], (5.0, 1.0, 1045), "{text}");
+        let gap = "the progress lines have 1 gap: the lines cover 4 of 8 s";
+        assert_eq!(run.fact("import.gaps"), Some(gap));
+        let here = "log:1: the progress lines have 1 gap, which ends here";
+        assert_has(&warnings(&run), here);
+        assert_eq!(run.fact("import.contradictions"), None);
+    }
+    let whole = one(&(LINES.concat() + REPORT));
+    assert_eq!(whole.fact("import.gaps"), None);
+    assert_eq!(whole.intervals.len(), 8);
+    // With `--progress=5`.
+    let run = one(LINES[4]);
+    assert_eq!(intervals(&run), [(5.0, 5.0, 5225)]);
+    assert_eq!(run.fact("import.gaps"), None);
+}
+
+#[test]
+fn the_time_of_missing_lines_in_the_middle_is_a_gap() {
+    let text = LINES[..2].concat() + &LINES[4..].concat() + REPORT;
+    let run = one(&text);
+    assert_eq!(intervals(&run)[2], (5.0, 1.0, 1045));
+    let gap = "the progress lines have 1 gap: the lines cover 6 of 8 s";
+    assert_eq!(run.fact("import.gaps"), Some(gap));
+}
+
+#[test]
+fn a_line_that_pgbench_printed_late_has_all_its_time() {
+    // 978 transactions in 3 s.
+    let late = LINES[4].replace("1044.9 tps", "326.0 tps");
+    let text = LINES[..2].concat() + &late + &LINES[5..].concat();
+    let report = REPORT.replace("9874", "8040").replace("1237.98", "1009.20");
+    let run = one(&(text + &report));
+    assert_eq!(intervals(&run)[2], (5.0, 3.0, 978));
+    assert_eq!(run.fact("import.gaps"), None);
+}
