@@ -8,7 +8,7 @@ use super::{connecting, holes, skipped};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
 use crate::number;
-use crate::text::{self, Line};
+use crate::text::{self, ENDS_EARLY, Line};
 
 /// The report's figures for one of several scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -275,6 +275,9 @@ impl Reader<'_> {
         let complains =
             bare.contains("error:") || bare.contains("ERROR:") || bare.contains("FATAL");
         if let Some(run) = &mut self.run {
+            if !known && progress::is_end(bare) {
+                run.said.push((Some(line.number), ENDS_EARLY.to_owned()));
+            }
             match aborted {
                 Some(Abort::Certain) => run.aborted = true,
                 Some(_) => run.foreign = run.foreign.or(Some(line.number)),
@@ -389,6 +392,10 @@ impl Reader<'_> {
             self.open(number).version = Some(version);
         } else if let Some(rest) = bare.strip_prefix("progress: ") {
             let Some(point) = progress::point(rest) else {
+                if progress::begins(rest) {
+                    let said = (Some(number), ENDS_EARLY.to_owned());
+                    self.open(number).said.push(said);
+                }
                 return false;
             };
             self.progress(point, rest, line);

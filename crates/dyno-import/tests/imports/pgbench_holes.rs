@@ -90,3 +90,15 @@ fn a_line_that_pgbench_printed_late_has_all_its_time() {
     assert_eq!(intervals(&run)[2], (5.0, 3.0, 978));
     assert_eq!(run.fact("import.gaps"), None);
 }
+
+#[test]
+fn a_damaged_line_leaves_a_gap_and_a_warning() {
+    let warning = "a truncated line, perhaps within a figure, is skipped";
+    let (head, tail) = (&LINES[2][..22], &LINES[3][27..]);
+    for damaged in [head.to_owned() + tail, format!("{head}\n"), tail.to_owned()] {
+        let text = LINES[..2].concat() + &damaged + &LINES[4..].concat() + REPORT;
+        let run = one(&text);
+        assert_has(&warnings(&run), &format!("log:3: {warning}"));
+        assert_eq!(intervals(&run)[2], (5.0, 1.0, 1045), "{damaged}");
+    }
+}
