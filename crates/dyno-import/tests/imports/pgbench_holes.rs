@@ -102,3 +102,15 @@ fn a_damaged_line_leaves_a_gap_and_a_warning() {
         assert_eq!(intervals(&run)[2], (5.0, 1.0, 1045), "{damaged}");
     }
 }
+
+#[test]
+fn lines_hold_the_transactions_of_the_report() {
+    let report = REPORT.replace("9874", "13000");
+    let report = report.replace("1237.986708", "1629.907900");
+    let run = one(&(LINES.concat() + &report));
+    let expected = "the progress lines contain about 9871 transactions, but the report says 13000";
+    assert_has(run.fact("import.contradictions").unwrap(), expected);
+    // The lines of the last two seconds are missing.
+    let run = one(&(LINES[..6].concat() + &report));
+    assert!(!format!("{:?}", run.fact("import.contradictions")).contains("progress lines contain"));
+}
