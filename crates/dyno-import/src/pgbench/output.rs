@@ -3,11 +3,10 @@
 
 use super::messages::{Abort, abort};
 use super::progress::{self, Point};
-use super::report::{begins_report, is_torn_mode, of_script, report};
+use super::report::{begins_report, is_torn, of_script, report, statement};
 use super::{connecting, holes, skipped};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
-use crate::number;
 use crate::text::{self, ENDS_EARLY, Line};
 
 /// The report's figures for one of several scripts.
@@ -251,6 +250,16 @@ impl Reader<'_> {
         if bare.is_empty() {
             return;
         }
+        if let Some(at) = self.glued(bare) {
+            for (text, cut) in [(&bare[..at], true), (&bare[at..], line.cut)] {
+                self.take(&Line {
+                    text: text.to_owned(),
+                    cut,
+                    ..*line
+                });
+            }
+            return;
+        }
         if let Some(argv) = command(bare) {
             self.ends();
             self.argv = argv;
@@ -295,6 +304,14 @@ impl Reader<'_> {
                 run.digest.may_end();
             }
         }
+    }
+
+    /// Where the banner of the next run begins, if it follows a truncated line of this one.
+    fn glued(&self, bare: &str) -> Option<usize> {
+        const BANNER: &str = "pgbench (";
+        let at = bare.find(BANNER).filter(|at| *at > 0)?;
+        let is_version = bare[at + BANNER.len()..].starts_with(|c: char| c.is_ascii_digit());
+        (self.run.is_some() && is_version && bare.ends_with(')')).then_some(at)
     }
 
     /// Whether a line can only belong to a run after the current one.
@@ -428,38 +445,6 @@ impl Reader<'_> {
         }
         true
     }
-}
-
-/// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
-fn statement(bare: &str) -> Option<Statement> {
-    /// The width of a count with a blank before it.
-    const WIDE: usize = 11;
-    // A statement may begin with a digit. From version 18 on, a single blank is before it.
-    let is_count =
-        |rest: &str, behind: &str| behind.starts_with(' ') && rest.len() - behind.len() >= WIDE;
-    let (mean_ms, mut rest) = number::leading(bare)?;
-    let mut counts = Vec::new();
-    while let Some((count, behind)) =
-        number::leading_count(rest).filter(|(_, behind)| is_count(rest, behind))
-    {
-        counts.push(count);
-        rest = behind;
-    }
-    let text = rest.trim();
-    (!text.is_empty() && mean_ms >= 0.0).then(|| Statement {
-        script: 0,
-        mean_ms,
-        counts,
-        text: text.to_owned(),
-    })
-}
-
-/// Whether the last line of a log may lack the end of a figure, name or mode, or the text after it.
-fn is_torn(bare: &str) -> bool {
-    let rate = bare.starts_with("tps = ") && !bare.contains('(');
-    let name = bare.starts_with("transaction type: ")
-        || bare.starts_with("pgbench (") && !bare.ends_with(')');
-    rate || name || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
 }
 
 /// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), perhaps in quotes for

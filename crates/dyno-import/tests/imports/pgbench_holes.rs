@@ -114,3 +114,29 @@ fn lines_hold_the_transactions_of_the_report() {
     let run = one(&(LINES[..6].concat() + &report));
     assert!(!format!("{:?}", run.fact("import.contradictions")).contains("progress lines contain"));
 }
+
+#[test]
+fn a_banner_after_a_truncated_line_begins_a_run() {
+    let banner = "pgbench (15.18 (Debian 15.18-0+deb12u1))\n";
+    let whole = banner.to_owned() + &LINES.concat() + REPORT;
+    let first = banner.to_owned() + &LINES[..3].concat();
+    for truncated in [
+        "progress: 4.0 s, 9",
+        "progress: 4.0 s, 978.0 tps, lat 4.1",
+        "pro",
+    ] {
+        let text = first.clone() + truncated + &whole;
+        let imported = common::read(Tool::Pgbench, &text);
+        let lengths: Vec<usize> = imported
+            .runs
+            .iter()
+            .map(|run| run.intervals.len())
+            .collect();
+        assert_eq!(lengths, [3, 8], "{truncated}");
+        assert_eq!(common::contradictions(&imported), "");
+        let version = imported.runs[1].fact("client.version").unwrap();
+        assert_eq!(version, "15.18 (Debian 15.18-0+deb12u1)");
+    }
+    let text = banner.to_owned() + &LINES.concat() + "number of clients: 4\ninitial con" + &whole;
+    assert_eq!(common::read(Tool::Pgbench, &text).runs.len(), 2);
+}
