@@ -153,6 +153,7 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
         all.extend(of_scripts::leave_out(output, processed, tps));
         all.extend(of_statements::leave_out(output, processed, tps, knows_mean));
     }
+    all.extend(output.mixed.clone());
     let wrong_lag = lag(output);
     output.lag_in_doubt |= wrong_lag.is_some();
     all.extend(wrong_lag);

@@ -54,6 +54,8 @@ pub(super) struct Output {
     pub(super) points: Vec<Point>,
     /// Missing progress lines, in words.
     pub(super) gaps: Option<String>,
+    /// Why lines of another run are among its own.
+    pub(super) mixed: Option<String>,
     pub(super) kind: Option<String>,
     pub(super) scale: Option<u64>,
     pub(super) protocol: Option<String>,
@@ -220,6 +222,7 @@ pub(super) fn read(name: &str, log: &str) -> Vec<Output> {
         argv: Vec::new(),
         moment: None,
         in_statements: false,
+        mixed: None,
     };
     for line in text::lines(log) {
         reader.take(&line);
@@ -236,6 +239,8 @@ struct Reader<'a> {
     argv: Vec<String>,
     moment: Option<Moment>,
     in_statements: bool,
+    /// Why the rest of the log is that of several runs, until the end of a report.
+    mixed: Option<String>,
 }
 
 impl Reader<'_> {
@@ -367,6 +372,9 @@ impl Reader<'_> {
     fn ends(&mut self) {
         self.in_statements = false;
         if let Some(run) = self.run.take().filter(Output::has_figures) {
+            if run.is_whole() {
+                self.mixed = None;
+            }
             self.runs.push(run);
         }
     }
@@ -379,6 +387,7 @@ impl Reader<'_> {
             digest: LogHash::of_command(argv),
             argv: std::mem::take(argv),
             moment_before: moment.take(),
+            mixed: self.mixed.clone(),
             ..Output::default()
         })
     }
@@ -396,6 +405,11 @@ impl Reader<'_> {
         if last_s.is_some_and(|last_s| point.at_s <= last_s) {
             let text = "a progress line with a repeated time is skipped";
             run.said.push((Some(number), text.to_owned()));
+            if !point.is_among(&run.points) {
+                let at_s = point.at_s;
+                let why = format!("the lines of two runs are mixed: line {number} is at {at_s} s");
+                self.mixed = Some(run.mixed.get_or_insert(why).clone());
+            }
             return;
         }
         run.points.push(point);

@@ -107,6 +107,20 @@ fn time(word: &str) -> Option<f64> {
 }
 
 impl Point {
+    /// Whether one of these lines, whose times ascend, is the same.
+    pub(super) fn is_among(&self, points: &[Self]) -> bool {
+        let at = points.binary_search_by(|own| own.at_s.total_cmp(&self.at_s));
+        let same = at.ok().and_then(|at| points.get(at));
+        same.is_some_and(|same| {
+            let line = self.line;
+            *self
+                == Self {
+                    line,
+                    ..same.clone()
+                }
+        })
+    }
+
     /// Whether this line is cut off, so that missing counts would be read as 0: it ends within a
     /// part, or has fewer parts than the line before it. If a log ends with its only line, that
     /// line is known to be whole only if it has all parts.

@@ -140,3 +140,29 @@ fn a_banner_after_a_truncated_line_begins_a_run() {
     let text = banner.to_owned() + &LINES.concat() + "number of clients: 4\ninitial con" + &whole;
     assert_eq!(common::read(Tool::Pgbench, &text).runs.len(), 2);
 }
+
+#[test]
+fn lines_of_two_runs_are_not_one_run() {
+    let mixed = "the lines of two runs are mixed: line 2 is at 1 s";
+    let other = |line: &str| line.replace(" tps, lat ", "1 tps, lat ");
+    let both = LINES.map(|line| line.to_owned() + &other(line)).concat();
+    for text in [both.clone(), both + REPORT] {
+        let run = one(&text);
+        assert_has(run.fact("import.contradictions").unwrap(), mixed);
+        assert_eq!(intervals(&run)[0], (1.0, 1.0, 1052));
+    }
+    // Both reports are mixed, too.
+    let kind = "transaction type: <builtin: select only>\n";
+    let text = LINES[..2].concat() + LINES[0] + &other(LINES[1]) + kind + &LINES[2..].concat();
+    let imported = common::read(Tool::Pgbench, &(text + REPORT));
+    assert_eq!(imported.runs.len(), 2);
+    for run in &imported.runs {
+        assert_has(
+            run.fact("import.contradictions").unwrap(),
+            "two runs are mixed",
+        );
+    }
+    // A repeated line.
+    let again = LINES[..3].concat() + &LINES[1..].concat() + REPORT;
+    assert_eq!(one(&again).fact("import.contradictions"), None);
+}
