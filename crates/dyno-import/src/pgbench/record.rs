@@ -470,9 +470,11 @@ fn measured_s(output: &Output, made_s: f64, observed_s: Option<f64>) -> Option<f
 fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
     let intervals: Vec<&IntervalSummary> = run.intervals.iter().collect();
     let part = summary::of_intervals(&run.head, None, &intervals, &Latencies::default());
+    // Lines before the first one may be missing.
+    let measured_s = intervals.last().map_or(0.0, |last| last.at_s);
     RunSummary {
         totals: part.totals,
         rates: part.rates,
-        ..runs::summary(run, started, part.measured_s)
+        ..runs::summary(run, started, measured_s)
     }
 }

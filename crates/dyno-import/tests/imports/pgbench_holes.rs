@@ -62,6 +62,11 @@ fn the_time_of_missing_first_lines_is_a_gap() {
         assert_has(&warnings(&run), here);
         assert_eq!(run.fact("import.contradictions"), None);
     }
+    // The rate is that of the time with lines.
+    let run = one(&lines);
+    let summary = common::summary(&run);
+    assert_eq!(summary.measured_s, 8.0);
+    assert!((summary.rates.events_per_s - 1557.0).abs() < 0.1);
     let whole = one(&(LINES.concat() + REPORT));
     assert_eq!(whole.fact("import.gaps"), None);
     assert_eq!(whole.intervals.len(), 8);
