@@ -11,7 +11,7 @@ const LINES_EACH: usize = 50;
 const AGREE: f64 = 0.02;
 
 /// In the time without a line, the rate may be at most this many times the highest one.
-const BURST: f64 = 2.0;
+pub(crate) const BURST: f64 = 2.0;
 
 /// A line: its rate, and its length in seconds.
 pub(crate) type Held = (f64, f64);
@@ -34,7 +34,8 @@ pub(crate) fn wild(lines: &[Held], total: f64, rounding_s: f64) -> Vec<Wild> {
     let mut kept: Vec<(usize, Held)> = lines.iter().copied().enumerate().collect();
     loop {
         let sum: f64 = kept.iter().map(|(_, line)| count(line)).sum();
-        let slack = slack(&kept, rounding_s);
+        let held: Vec<Held> = kept.iter().map(|(_, line)| *line).collect();
+        let slack = slack(&held, rounding_s);
         if sum - slack <= total * (1.0 + AGREE) + 1.0 && !is_beyond(&kept, total, rounding_s) {
             return found;
         }
@@ -53,8 +54,7 @@ pub(crate) fn wild(lines: &[Held], total: f64, rounding_s: f64) -> Vec<Wild> {
 /// `rest_s` seconds that no line covers.
 pub(crate) fn contradicts(lines: &[Held], total: f64, rest_s: f64, rounding_s: f64) -> Option<f64> {
     let held: f64 = lines.iter().map(count).sum();
-    let numbered: Vec<(usize, Held)> = lines.iter().copied().enumerate().collect();
-    let slack = slack(&numbered, rounding_s) + 1.0;
+    let slack = slack(lines, rounding_s) + 1.0;
     let highest = lines.iter().map(|line| line.0).reduce(f64::max)?;
     let rest = BURST * highest * rest_s;
     let above = held - slack > total * (1.0 + AGREE);
@@ -68,9 +68,9 @@ fn count((rate, length_s): &Held) -> f64 {
 
 /// The uncertainty of the sum from the lines' ends, which have independent errors; the first line
 /// begins at zero.
-fn slack(lines: &[(usize, Held)], rounding_s: f64) -> f64 {
-    let apart = |pair: &[(usize, Held)]| (pair[1].1.0 - pair[0].1.0).powi(2);
-    let last = lines.last().map_or(0.0, |(_, line)| line.0);
+pub(crate) fn slack(lines: &[Held], rounding_s: f64) -> f64 {
+    let apart = |pair: &[Held]| (pair[1].0 - pair[0].0).powi(2);
+    let last = lines.last().map_or(0.0, |line| line.0);
     let between = lines.windows(2).map(apart).sum::<f64>().sqrt();
     rounding_s * (2.0 * between + last)
 }
@@ -85,12 +85,12 @@ fn largest(lines: &[(usize, Held)], total: f64, rounding_s: f64) -> Option<Wild>
         .iter()
         .max_by(|one, other| count(&one.1).total_cmp(&count(&other.1)))?;
     let without = lines.iter().filter(|(other, _)| other != index);
-    let others: Vec<(usize, Held)> = without.copied().collect();
-    let held: f64 = others.iter().map(|(_, line)| count(line)).sum();
+    let others: Vec<Held> = without.map(|(_, line)| *line).collect();
+    let held: f64 = others.iter().map(count).sum();
     let room = (total - held).max(0.0);
     let slack = slack(&others, rounding_s) + 1.0;
     let holds = count(line);
-    let usual: Vec<f64> = others.iter().map(|(_, line)| count(line)).collect();
+    let usual: Vec<f64> = others.iter().map(count).collect();
     let usual = dyno_stats::median(&usual)?;
     let stands_out = holds > usual * STANDS_OUT;
     (stands_out && holds > (room + slack) * BEYOND).then_some(Wild {

@@ -109,6 +109,8 @@ pub(crate) fn unstamped_json(text: &str) -> Cow<'_, str> {
     bare.into()
 }
 
+/// The warning about a line that is cut off.
+pub(crate) const ENDS_EARLY: &str = "a truncated line, perhaps within a figure, is skipped";
 /// The warning about a row of figures in a line that is cut off.
 pub(crate) const ROW_CUT: &str =
     "the log ends within a row or possibly within its last figure; it is skipped";

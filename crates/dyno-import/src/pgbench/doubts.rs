@@ -7,7 +7,7 @@ use super::of_lines::{self, LINE_S};
 use super::output::Output;
 use super::record::{throttled, times};
 use super::sums::Sums;
-use super::{connecting, counts, ending, of_scripts, of_statements};
+use super::{connecting, counts, ending, holes, of_scripts, of_statements};
 use crate::conservation;
 use crate::laws::{self, Precision, Spread};
 
@@ -22,9 +22,7 @@ const ALARM: (f64, f64) = (0.01, 0.05);
 /// The longest gap between random starts, in mean gaps, at the end of a run with a schedule.
 const GAPS: f64 = 10.0;
 /// Relative tolerance between the lines' counts and the report's, apart from their rounding.
-const LINES: f64 = 0.01;
-/// Progress lines that cover this share of a run hold at least half as much of its transactions.
-const COVERED: f64 = 0.75;
+pub(super) const LINES: f64 = 0.01;
 
 /// The minimum share of clients that rate and latency must account for if no client ever waits.
 pub(super) const BUSY_MIN: f64 = 0.75;
@@ -155,6 +153,7 @@ pub(super) fn contradictions(output: &mut Output, started: Option<f64>) -> Vec<S
         all.extend(of_scripts::leave_out(output, processed, tps));
         all.extend(of_statements::leave_out(output, processed, tps, knows_mean));
     }
+    all.extend(output.mixed.clone());
     let wrong_lag = lag(output);
     output.lag_in_doubt |= wrong_lag.is_some();
     all.extend(wrong_lag);
@@ -396,7 +395,8 @@ fn parts(output: &Output, processed: u64) -> Option<String> {
     ))
 }
 
-/// Progress lines hold no more transactions than the report; if they cover the run, not much less.
+/// Progress lines hold no more transactions than the report, and no fewer than fit into the time
+/// without a line.
 fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> Option<String> {
     let (mut sum, mut most, mut covered_s) = (0.0, 0.0_f64, 0.0);
     let (mut before, mut uneven) = (None, 0.0);
@@ -414,11 +414,10 @@ fn progress(output: &Output, started: Option<f64>, processed: u64, tps: f64) -> 
     // Each line may include some of its neighbours' time, which matters if their rates differ.
     let slack = 2.0 * LINE_S * (most + uneven.sqrt()) + 1.0;
     let above = sum - slack > count * (1.0 + LINES);
-    let rate = output.tps_with_connecting.unwrap_or(tps);
-    let time_s = processed as f64 / rate;
-    let below = rate > 0.0
-        && covered_s >= COVERED * time_s
-        && (sum + slack) * 2.0 < processed as f64 * COVERED;
+    // Those outside the lines ended in the rest of the time, or were in progress at its end.
+    let rest_s = (holes::ends_s(output, processed) - covered_s).max(0.0);
+    let rest = conservation::BURST * most * rest_s + f64::from(output.clients.unwrap_or(1));
+    let below = tps > 0.0 && (sum + slack + rest) * (1.0 + LINES) < processed as f64;
     (above || below).then(|| {
         format!(
             "the progress lines contain about {sum:.0} transactions, but the report says \

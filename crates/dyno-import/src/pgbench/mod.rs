@@ -6,6 +6,7 @@ mod doubts;
 mod ending;
 mod figures;
 mod gaps;
+mod holes;
 mod longest;
 mod messages;
 mod of_lines;
@@ -145,6 +146,7 @@ fn join(outputs: &mut Vec<Output>) {
     let progress = outputs.remove(at);
     if let Some(report) = outputs.first_mut() {
         report.points = progress.points;
+        report.mixed = progress.mixed;
         report.complaints.extend(progress.complaints);
         report.aborted |= progress.aborted || progress.ends_foreign;
         report.foreign = report.foreign.or(progress.foreign);

@@ -3,12 +3,11 @@
 
 use super::messages::{Abort, abort};
 use super::progress::{self, Point};
-use super::report::{begins_report, is_torn_mode, of_script, report};
-use super::{connecting, skipped};
+use super::report::{begins_report, is_torn, of_script, report, statement};
+use super::{connecting, holes, skipped};
 use crate::civil::{self, Moment};
 use crate::identity::LogHash;
-use crate::number;
-use crate::text::{self, Line};
+use crate::text::{self, ENDS_EARLY, Line};
 
 /// The report's figures for one of several scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +52,10 @@ pub(super) struct Output {
     pub(super) argv: Vec<String>,
     pub(super) moment_before: Option<Moment>,
     pub(super) points: Vec<Point>,
+    /// Missing progress lines, in words.
+    pub(super) gaps: Option<String>,
+    /// Why lines of another run are among its own.
+    pub(super) mixed: Option<String>,
     pub(super) kind: Option<String>,
     pub(super) scale: Option<u64>,
     pub(super) protocol: Option<String>,
@@ -149,6 +152,7 @@ impl Output {
     /// Makes the figures of all versions comparable, and computes a missing rate.
     pub(super) fn complete(&mut self) {
         self.aborted |= self.ends_foreign;
+        holes::shorten(self);
         skipped::remove(self);
         connecting::as_recent_versions(self);
         self.compute_rate();
@@ -218,6 +222,7 @@ pub(super) fn read(name: &str, log: &str) -> Vec<Output> {
         argv: Vec::new(),
         moment: None,
         in_statements: false,
+        mixed: None,
     };
     for line in text::lines(log) {
         reader.take(&line);
@@ -234,6 +239,8 @@ struct Reader<'a> {
     argv: Vec<String>,
     moment: Option<Moment>,
     in_statements: bool,
+    /// Why the rest of the log is that of several runs, until the end of a report.
+    mixed: Option<String>,
 }
 
 impl Reader<'_> {
@@ -246,6 +253,16 @@ impl Reader<'_> {
         let text = text.to_owned();
         let bare = text.trim();
         if bare.is_empty() {
+            return;
+        }
+        if let Some(at) = self.glued(bare) {
+            for (text, cut) in [(&bare[..at], true), (&bare[at..], line.cut)] {
+                self.take(&Line {
+                    text: text.to_owned(),
+                    cut,
+                    ..*line
+                });
+            }
             return;
         }
         if let Some(argv) = command(bare) {
@@ -272,6 +289,9 @@ impl Reader<'_> {
         let complains =
             bare.contains("error:") || bare.contains("ERROR:") || bare.contains("FATAL");
         if let Some(run) = &mut self.run {
+            if !known && progress::is_end(bare) {
+                run.said.push((Some(line.number), ENDS_EARLY.to_owned()));
+            }
             match aborted {
                 Some(Abort::Certain) => run.aborted = true,
                 Some(_) => run.foreign = run.foreign.or(Some(line.number)),
@@ -289,6 +309,14 @@ impl Reader<'_> {
                 run.digest.may_end();
             }
         }
+    }
+
+    /// Where the banner of the next run begins, if it follows a truncated line of this one.
+    fn glued(&self, bare: &str) -> Option<usize> {
+        const BANNER: &str = "pgbench (";
+        let at = bare.find(BANNER).filter(|at| *at > 0)?;
+        let is_version = bare[at + BANNER.len()..].starts_with(|c: char| c.is_ascii_digit());
+        (self.run.is_some() && is_version && bare.ends_with(')')).then_some(at)
     }
 
     /// Whether a line can only belong to a run after the current one.
@@ -344,6 +372,9 @@ impl Reader<'_> {
     fn ends(&mut self) {
         self.in_statements = false;
         if let Some(run) = self.run.take().filter(Output::has_figures) {
+            if run.is_whole() {
+                self.mixed = None;
+            }
             self.runs.push(run);
         }
     }
@@ -356,6 +387,7 @@ impl Reader<'_> {
             digest: LogHash::of_command(argv),
             argv: std::mem::take(argv),
             moment_before: moment.take(),
+            mixed: self.mixed.clone(),
             ..Output::default()
         })
     }
@@ -373,6 +405,11 @@ impl Reader<'_> {
         if last_s.is_some_and(|last_s| point.at_s <= last_s) {
             let text = "a progress line with a repeated time is skipped";
             run.said.push((Some(number), text.to_owned()));
+            if !point.is_among(&run.points) {
+                let at_s = point.at_s;
+                let why = format!("the lines of two runs are mixed: line {number} is at {at_s} s");
+                self.mixed = Some(run.mixed.get_or_insert(why).clone());
+            }
             return;
         }
         run.points.push(point);
@@ -386,6 +423,10 @@ impl Reader<'_> {
             self.open(number).version = Some(version);
         } else if let Some(rest) = bare.strip_prefix("progress: ") {
             let Some(point) = progress::point(rest) else {
+                if progress::begins(rest) {
+                    let said = (Some(number), ENDS_EARLY.to_owned());
+                    self.open(number).said.push(said);
+                }
                 return false;
             };
             self.progress(point, rest, line);
@@ -418,38 +459,6 @@ impl Reader<'_> {
         }
         true
     }
-}
-
-/// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
-fn statement(bare: &str) -> Option<Statement> {
-    /// The width of a count with a blank before it.
-    const WIDE: usize = 11;
-    // A statement may begin with a digit. From version 18 on, a single blank is before it.
-    let is_count =
-        |rest: &str, behind: &str| behind.starts_with(' ') && rest.len() - behind.len() >= WIDE;
-    let (mean_ms, mut rest) = number::leading(bare)?;
-    let mut counts = Vec::new();
-    while let Some((count, behind)) =
-        number::leading_count(rest).filter(|(_, behind)| is_count(rest, behind))
-    {
-        counts.push(count);
-        rest = behind;
-    }
-    let text = rest.trim();
-    (!text.is_empty() && mean_ms >= 0.0).then(|| Statement {
-        script: 0,
-        mean_ms,
-        counts,
-        text: text.to_owned(),
-    })
-}
-
-/// Whether the last line of a log may lack the end of a figure, name or mode, or the text after it.
-fn is_torn(bare: &str) -> bool {
-    let rate = bare.starts_with("tps = ") && !bare.contains('(');
-    let name = bare.starts_with("transaction type: ")
-        || bare.starts_with("pgbench (") && !bare.ends_with(')');
-    rate || name || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
 }
 
 /// The command line in a line that shows one (`$ pgbench -c 8 -T 60 bench`), perhaps in quotes for

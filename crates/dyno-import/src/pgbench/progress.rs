@@ -10,6 +10,8 @@ pub(super) struct Point {
     pub(super) left_out: bool,
     /// Seconds from the start of the run, or since the Unix epoch (`--progress-timestamp`).
     pub(super) at_s: f64,
+    /// Its length in seconds, if lines before it are missing.
+    pub(super) length_s: Option<f64>,
     pub(super) tps: f64,
     pub(super) latency_ms: Option<f64>,
     pub(super) stddev_ms: Option<f64>,
@@ -37,6 +39,10 @@ const LAST: &str = "# retries";
 /// `1.0 s, 205.0 tps, lat 0.867 ms stddev 0.252, 0 failed, lag 0.102 ms, 0 skipped, 3 retried, 4
 /// retries`
 pub(super) fn point(rest: &str) -> Option<Point> {
+    // Another line follows the beginning of this one.
+    if rest.contains("progress: ") {
+        return None;
+    }
     let mut point = Point {
         parts: rest.split(", ").count(),
         ..Point::default()
@@ -72,11 +78,49 @@ pub(super) fn point(rest: &str) -> Option<Point> {
     Some(point)
 }
 
+/// Whether a line that is not read begins like one.
+pub(super) fn begins(rest: &str) -> bool {
+    let is_time = |unit: &str| unit.is_empty() || unit.starts_with(" s");
+    number::leading(rest).is_some_and(|(_, unit)| is_time(unit))
+}
+
+/// Whether a line is the end of a progress line without its beginning.
+pub(super) fn is_end(bare: &str) -> bool {
+    const HEAD: [&str; 2] = ["progress: # s", "# tps"];
+    let parts: Vec<String> = bare.split(", ").map(text::shape).collect();
+    let Some((first, others)) = parts.split_first() else {
+        return false;
+    };
+    let first = first.trim_start_matches('.');
+    let is_part = |part: &String| HEAD.iter().chain(&PARTS).any(|whole| whole == part);
+    let ends_part = HEAD
+        .iter()
+        .chain(&PARTS)
+        .any(|whole| whole.ends_with(first));
+    let is_last = others.is_empty() && first.ends_with("stddev #");
+    let is_whole = bare.starts_with("progress: ");
+    !is_whole && ends_part && (is_last || !others.is_empty() && others.iter().all(is_part))
+}
+
 fn time(word: &str) -> Option<f64> {
     number::decimal(word).filter(|ms| *ms >= 0.0)
 }
 
 impl Point {
+    /// Whether one of these lines, whose times ascend, is the same.
+    pub(super) fn is_among(&self, points: &[Self]) -> bool {
+        let at = points.binary_search_by(|own| own.at_s.total_cmp(&self.at_s));
+        let same = at.ok().and_then(|at| points.get(at));
+        same.is_some_and(|same| {
+            let line = self.line;
+            *self
+                == Self {
+                    line,
+                    ..same.clone()
+                }
+        })
+    }
+
     /// Whether this line is cut off, so that missing counts would be read as 0: it ends within a
     /// part, or has fewer parts than the line before it. If a log ends with its only line, that
     /// line is known to be whole only if it has all parts.
@@ -109,6 +153,34 @@ mod tests {
         let idle = point("1.0 s, 0.0 tps, lat NaN ms stddev NaN, 0 failed").unwrap();
         assert_eq!((idle.tps, idle.latency_ms), (0.0, None));
         assert_eq!(point("1.0 s, nan tps"), None);
+        let two = "3.0 s, 787.0 tps, lat 4.9progress: 4.0 s, 978.0 tps, lat 4.189 ms stddev 8.447";
+        assert_eq!(point(two), None);
+    }
+
+    #[test]
+    fn parts_of_a_line_are_recognised() {
+        for (rest, expected) in [
+            ("3.0 s, 787, lat 4.189 ms stddev 8.447, 0 failed", true),
+            ("4.0 s, 9", true),
+            ("4", true),
+            ("50% of all", false),
+            ("begins", false),
+        ] {
+            assert_eq!(begins(rest), expected, "{rest}");
+        }
+        for (line, expected) in [
+            ("ess: 3.0 s, 787.0 tps, lat 4.189 ms stddev 8.447", true),
+            (".0 tps, lat 4.189 ms stddev 8.447, 0 failed", true),
+            ("89 ms stddev 8.447", true),
+            ("447, 0 failed", true),
+            ("latency stddev = 8.447 ms", false),
+            ("stddev 8.447 and more, 0 failed", false),
+            ("10 passed, 0 failed", false),
+            ("0 failed", false),
+            ("", false),
+        ] {
+            assert_eq!(is_end(line), expected, "{line}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::runs::{self, About};
 use crate::{Options, ParsedRun};
 
 /// Progress times from this value on are seconds since 1970.
-const EPOCH_S: f64 = 1e9;
+pub(super) const EPOCH_S: f64 = 1e9;
 
 /// A run with its warnings.
 pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
@@ -51,6 +51,7 @@ pub(super) fn parsed_run(parts: Parts, options: &Options) -> ParsedRun {
     run.facts.extend(ending::missing(output).map(runs::cut_off));
     let missing = single.as_ref().and_then(|single| single.missing.as_ref());
     run.facts.extend(missing.map(|text| runs::cut_off(text)));
+    run.facts.extend(output.gaps.clone().map(runs::gaps));
     run.facts.extend(runs::contradictions(&contradictions));
     let line = Some(output.line).filter(|line| *line > 0);
     said.extend(contradictions.into_iter().map(|text| (line, text)));
@@ -116,7 +117,8 @@ pub(super) fn began_s(output: &Output) -> f64 {
     let first = output.points.first().filter(|point| point.at_s >= EPOCH_S);
     first.map_or(0.0, |first| {
         let second = output.points.get(1);
-        first.at_s - second.map_or(0.0, |second| second.at_s - first.at_s)
+        let length_s = |second: &Point| second.length_s.unwrap_or(second.at_s - first.at_s);
+        first.at_s - second.map_or(0.0, length_s)
     })
 }
 
@@ -250,6 +252,7 @@ pub(super) fn times(
             return None;
         }
         before = at_s;
+        let length = point.length_s.unwrap_or(length);
         (!point.left_out).then_some((at_s, length, point))
     })
 }
@@ -467,9 +470,11 @@ fn measured_s(output: &Output, made_s: f64, observed_s: Option<f64>) -> Option<f
 fn of_intervals(run: &RunRecord, started: Option<f64>) -> RunSummary {
     let intervals: Vec<&IntervalSummary> = run.intervals.iter().collect();
     let part = summary::of_intervals(&run.head, None, &intervals, &Latencies::default());
+    // Lines before the first one may be missing.
+    let measured_s = intervals.last().map_or(0.0, |last| last.at_s);
     RunSummary {
         totals: part.totals,
         rates: part.rates,
-        ..runs::summary(run, started, part.measured_s)
+        ..runs::summary(run, started, measured_s)
     }
 }

@@ -1,8 +1,8 @@
 //! Parses the lines of pgbench's report.
 
-use super::output::{Output, Script};
+use super::output::{Output, Script, Statement};
 use crate::number;
-use crate::text::excerpt;
+use crate::text::{self, excerpt};
 
 /// Lines with a figure followed by a blank, a bracket or nothing.
 const FIGURES: [&str; 15] = [
@@ -43,7 +43,7 @@ pub(super) fn begins_report(bare: &str) -> bool {
 }
 
 /// Whether a line has a query mode that is cut off or unknown.
-pub(super) fn is_torn_mode(bare: &str) -> bool {
+fn is_torn_mode(bare: &str) -> bool {
     let mode = bare.split_once(':');
     let mode = mode.filter(|(label, _)| label.trim() == "query mode");
     mode.is_some_and(|(_, mode)| !MODES.contains(&mode.trim()))
@@ -208,4 +208,36 @@ pub(super) fn of_script(run: &mut Output, bare: &str) -> bool {
         script.stddev_ms = figure("= ");
     }
     true
+}
+
+/// `0.188           0           0  UPDATE …`: the mean, and optional failures and retries.
+pub(super) fn statement(bare: &str) -> Option<Statement> {
+    /// The width of a count with a blank before it.
+    const WIDE: usize = 11;
+    // A statement may begin with a digit. From version 18 on, a single blank is before it.
+    let is_count =
+        |rest: &str, behind: &str| behind.starts_with(' ') && rest.len() - behind.len() >= WIDE;
+    let (mean_ms, mut rest) = number::leading(bare)?;
+    let mut counts = Vec::new();
+    while let Some((count, behind)) =
+        number::leading_count(rest).filter(|(_, behind)| is_count(rest, behind))
+    {
+        counts.push(count);
+        rest = behind;
+    }
+    let text = rest.trim();
+    (!text.is_empty() && mean_ms >= 0.0).then(|| Statement {
+        script: 0,
+        mean_ms,
+        counts,
+        text: text.to_owned(),
+    })
+}
+
+/// Whether the last line of a log may lack the end of a figure, name or mode, or the text after it.
+pub(super) fn is_torn(bare: &str) -> bool {
+    let rate = bare.starts_with("tps = ") && !bare.contains('(');
+    let name = bare.starts_with("transaction type: ")
+        || bare.starts_with("pgbench (") && !bare.ends_with(')');
+    rate || name || text::decimals_at_end(bare).is_some() || is_torn_mode(bare)
 }

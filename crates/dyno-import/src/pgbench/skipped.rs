@@ -78,7 +78,7 @@ fn from_totals(output: &mut Output, ran: u64, processed: u64) {
 fn from_lines(output: &mut Output) {
     let mut before_s = super::record::began_s(output);
     for point in &mut output.points {
-        let length_s = point.at_s - before_s;
+        let length_s = point.length_s.unwrap_or(point.at_s - before_s);
         before_s = point.at_s;
         let per_s = point.skipped.unwrap_or(0) as f64 / length_s;
         let ran = (point.tps - per_s).max(0.0);

@@ -125,9 +125,6 @@ fn lists_figures(shape: &str) -> bool {
         && !rest.contains('[')
 }
 
-/// The warning about a line that is cut off.
-pub(crate) const ENDS_EARLY: &str = "a truncated line, perhaps within a figure, is skipped";
-
 /// Whether a log that ends with this line may lack digits of its last figure. The last line of a
 /// report has two decimals.
 pub(crate) fn is_torn(text: &str) -> bool {

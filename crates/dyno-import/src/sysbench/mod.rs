@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         };
         if torn {
             self.draft_at(line.number);
-            self.warn(line.number, line::ENDS_EARLY);
+            self.warn(line.number, text::ENDS_EARLY);
             return;
         }
         if let Some(reported) = reported {

@@ -32,6 +32,7 @@ mod options;
 mod others;
 mod pgbench_doubts;
 mod pgbench_ends;
+mod pgbench_holes;
 mod pgbench_laws;
 mod pgbench_logs;
 mod pgbench_versions;
