@@ -21,7 +21,7 @@ pub(super) struct Point {
     pub(super) retried: Option<u64>,
     pub(super) retries: Option<u64>,
     /// The number of its parts, which is the same in all lines of a run.
-    parts: usize,
+    pub(super) parts: usize,
 }
 
 /// The parts of a line after its rate.

@@ -127,6 +127,13 @@ fn with(line: &str, label: &str, figure: &str) -> String {
     format!("{before}{label}{figure}{}", &rest[end..])
 }
 
+/// Replaces the rates of reads, writes and other statements in a line.
+fn with_kinds(line: &str, rates: &str) -> String {
+    let (before, rest) = line.split_once("(r/w/o: ").unwrap();
+    let end = rest.find(')').unwrap();
+    format!("{before}(r/w/o: {rates}{}", &rest[end..])
+}
+
 fn contradicts(text: &str, expected: &str) {
     let facts = contradictions(text).0.unwrap_or_default();
     assert_has(&facts, expected);
@@ -309,14 +316,13 @@ fn statements_of_intervals_are_statements_of_the_run() {
     );
     // Their sum is right, and the last interval is not printed.
     let log = lines(|number, line| {
-        let line =
-            with(line, "qps: ", "1203.00").replace("(r/w/o: ", "(r/w/o: 1.00/602.00/600.00) ");
+        let line = with_kinds(&with(line, "qps: ", "1203.00"), "1.00/602.00/600.00");
         (number < 12).then_some(line)
     });
     contradicts(&log, "about 11 reads, but the report says 239694");
     let log = lines(|_, line| {
         let line = with(line, "qps: ", "98000.00");
-        Some(line.replace("(r/w/o: ", "(r/w/o: 90000.00/5000.00/3000.00) "))
+        Some(with_kinds(&line, "90000.00/5000.00/3000.00"))
     });
     contradicts(&log, "about 1080000 reads, but the report says 239694");
 }

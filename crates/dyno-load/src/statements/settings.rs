@@ -84,7 +84,7 @@ impl Settings {
             if is_view(token) && is_updated(previous) {
                 self.add(COMMIT, None);
             }
-            // The scope of a quoted name is a token of its own: @@global.`sql_log_off`.
+            // The scope of a quoted name is a separate token: @@global.`sql_log_off`.
             let is_elsewhere = before.is_pragma && is_of_another_file(token, previous, earlier)
                 || previous
                     .strip_prefix("@@")
@@ -294,7 +294,6 @@ mod tests {
             ("SET SESSION autocommit = 1", "autocommit=1"),
             ("SET @@session.sql_log_bin := 0", "sql_log_bin=0"),
             ("SET @@session.`sql_log_bin` = 0", "sql_log_bin=0"),
-            ("SET @@global.`sql_log_off` = 1", ""),
             (
                 "SET GLOBAL x = 1, SESSION sql_log_off = ON",
                 "sql_log_off=on",
@@ -412,6 +411,7 @@ mod tests {
             "SET @old = @@autocommit, @b = 1",
             "SET @sql_log_bin = 1, @autocommit := 0",
             "SET app.log_statement = 'all'",
+            "SET @@global.`sql_log_off` = 1",
             "SET GLOBAL long_query_time = 1, sql_log_off = ON",
             "SET PERSIST_ONLY sql_log_off = ON",
             "SET @@PERSIST.sql_log_off = ON, @@persist_only.long_query_time = 1",

@@ -33,9 +33,7 @@ base_globals.os.execute = function(command)
   return C.dyno_system(command, #command)
 end
 
-for name, value in pairs(P.whole_tables) do
-  base_globals[name] = value
-end
+for name, value in pairs(P.whole_tables) do base_globals[name] = value end
 
 local output = P.quiet_scripts and io.stderr or io.stdout
 local line_start = P.line_start

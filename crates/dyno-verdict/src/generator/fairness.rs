@@ -88,12 +88,7 @@ fn fairness(view: &View) -> CheckResult {
         let share = text::plain(*share);
         faults.push(format!("{name} got {share} % of its fair share"));
     }
-    let facts = format!(
-        "{} sessions did {}; Jain's index is {}.",
-        spread.sessions,
-        spread.did(),
-        text::plain(spread.index)
-    );
+    let facts = spread.facts();
     let (outcome, evidence) = match faults.is_empty() {
         true => (Outcome::Pass, facts),
         false => (
@@ -136,6 +131,15 @@ struct Spread {
 }
 
 impl Spread {
+    fn facts(&self) -> String {
+        format!(
+            "{} sessions did {}; Jain's index is {}.",
+            self.sessions,
+            self.did(),
+            text::plain(self.index)
+        )
+    }
+
     fn did(&self) -> String {
         match (self.fewest, self.most) {
             (Some(fewest), Some(most)) => format!(
