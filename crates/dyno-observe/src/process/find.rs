@@ -126,23 +126,30 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
     if let Some(soft) = descriptors_limit(&limits) {
         sink.fact(names::SERVER_LIMITS_DESCRIPTORS, soft, "/proc/PID/limits");
     }
-    let data = claim
-        .data_directory
-        .as_deref()
-        .and_then(|path| visible(pid, path));
+    let directory = claim.data_directory.clone();
+    let directory = directory.or_else(|| working_directory(claim.family, pid));
+    let data = directory.as_deref().and_then(|path| visible(pid, path));
     Placed::Here(Located {
         family: claim.family,
         pid,
         backend: claim.backend,
         data,
-        data_directory: claim.data_directory.clone(),
-        places: places(claim),
+        places: places(claim, directory.as_deref()),
+        data_directory: directory,
     })
 }
 
+/// The data directory in which PostgreSQL's processes work. It tells only some users where it is.
+fn working_directory(family: Family, pid: i32) -> Option<String> {
+    let directory = of_process(pid, "cwd");
+    let is_data = family == Family::Postgres && directory.join("PG_VERSION").exists();
+    let path = is_data.then(|| std::fs::read_link(directory))?.ok()?;
+    path.into_os_string().into_string().ok()
+}
+
 /// The data directory, and other directories that may be outside it.
-fn places(claim: &Claim) -> Vec<ServerDirectory> {
-    let Some(data) = claim.data_directory.as_deref().map(PathBuf::from) else {
+fn places(claim: &Claim, directory: Option<&str>) -> Vec<ServerDirectory> {
+    let Some(data) = directory.map(PathBuf::from) else {
         return Vec::new();
     };
     if !data.is_absolute() {
