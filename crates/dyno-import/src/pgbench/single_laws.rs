@@ -4,15 +4,28 @@ use std::collections::BTreeMap;
 
 use super::output::Output;
 use super::single::columns;
+use super::sum_laws;
 use super::transactions::{Columns, End, Transaction, is_numbered};
 
 /// Up to version 13 a transaction's end is read from the clock a little later than its latency, so
 /// transactions of a client may overlap by a share of their time, and by microseconds in all.
 const OVERLAP: (f64, f64) = (0.05, 100_000.0);
 
-/// Why a log cannot be true.
+/// Why a log cannot be true, or be of the report's run.
 pub(super) fn contradiction(log: &[Transaction], output: &Output) -> Option<String> {
-    twice(log).or_else(|| overlap(&log.iter().collect::<Vec<_>>(), output))
+    twice(log)
+        .or_else(|| overlap(&log.iter().collect::<Vec<_>>(), output))
+        .or_else(|| deviation(log, output))
+}
+
+/// Checks the report's deviation, unless a transaction was not measured.
+fn deviation(log: &[Transaction], output: &Output) -> Option<String> {
+    let done = log.iter().filter(|one| one.end == End::Done);
+    let us: Vec<f64> = done.map(|one| one.latency_us as f64).collect();
+    let squares: f64 = us.iter().map(|us| us * us).sum();
+    let is_timed = us.iter().all(|us| *us > 0.0);
+    let of_report = || sum_laws::deviation(us.len() as u64, us.iter().sum(), squares, output);
+    is_timed.then(of_report).flatten()
 }
 
 /// Checks that no client has two transactions with the same number.

@@ -12,6 +12,9 @@ const ROUNDING: f64 = 1e-6;
 const LENGTH_TOLERANCE: (f64, f64) = (0.05, 2.0);
 /// The report's longest lag has three decimals of a millisecond.
 const LAG_ROUNDING_MS: f64 = 0.001;
+/// Tolerance between the deviation of the log and the report's: a share, and milliseconds. Both are
+/// of the same times, but versions may round them or read the clock again.
+const DEVIATION_TOLERANCE: (f64, f64) = (0.05, 0.01);
 
 /// Why a log cannot be true, or be of the report's run.
 pub(super) fn contradiction(sums: &[Sum], output: &Output) -> Option<String> {
@@ -122,7 +125,26 @@ fn report(sums: &[Sum], output: &Output) -> Option<String> {
              {longest_ms:.3} ms in the report"
         ));
     }
-    length(sums, output, processed)
+    let add = |pick: fn(&Sum) -> f64| sums.iter().map(pick).sum::<f64>();
+    let (latency, squares) = (add(|sum| sum.latency_us), add(|sum| sum.latency_us_squared));
+    length(sums, output, processed).or_else(|| deviation(count, latency, squares, output))
+}
+
+/// Checks the deviation of a log with exactly the report's transactions by their sum in
+/// microseconds, and the sum of their squares. Old reports include skipped transactions.
+pub(super) fn deviation(count: u64, sum: f64, squares: f64, output: &Output) -> Option<String> {
+    let skips = output.skipped.is_some_and(|skipped| skipped > 0);
+    let is_all = count > 0 && output.processed == Some(count) && !skips;
+    let printed_ms = output.stddev_ms.filter(|_| is_all)?;
+    let mean = sum / count as f64;
+    let ms = (squares / count as f64 - mean * mean).max(0.0).sqrt() / 1e3;
+    let (share, room_ms) = DEVIATION_TOLERANCE;
+    ((ms - printed_ms).abs() > share * ms.max(printed_ms) + room_ms).then(|| {
+        format!(
+            "the latencies deviate by {ms:.3} ms in the log, but by {printed_ms:.3} ms in the \
+             report"
+        )
+    })
 }
 
 fn total(sums: &[Sum], pick: fn(&Sum) -> u64) -> u64 {

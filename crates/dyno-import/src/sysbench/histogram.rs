@@ -237,6 +237,15 @@ pub(crate) fn other_mean(rows: &[(f64, u64)], avg_ms: f64, rounding_ms: f64) -> 
     })
 }
 
+/// Whether an extreme of `ms` may be in the row of `row_ms` or one next to it. The first row has
+/// all shorter latencies, also those that overflowed, and the last one all longer ones.
+pub(crate) fn may_hold(row_ms: f64, ms: f64, rounding_ms: f64) -> bool {
+    // A row reaches half its width to either side of its value.
+    let room = 1.5 * WIDTH * row_ms.max(ms) + rounding_ms + FIRST_MS;
+    let is_end = row_ms <= FIRST_MS * (1.0 + WIDTH) || row_ms >= LAST_MS * (1.0 - WIDTH);
+    is_end || (row_ms - ms).abs() <= room
+}
+
 /// The histogram's values that are printed like this.
 fn printed_as(printed: f64) -> Vec<f64> {
     // From half a step of the last decimal below to half a step above, plus a little for rounding.

@@ -233,7 +233,7 @@ fn means(report: &Report, found: &mut Vec<Broken>) {
     }
 }
 
-/// The rows of the histogram ascend, and have the report's count, mean and percentiles.
+/// The rows of the histogram ascend, and have the report's count, mean, extremes and percentiles.
 fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
     let rows = &draft.histogram;
     if rows.is_empty() || !draft.checkpoints.is_empty() {
@@ -254,6 +254,10 @@ fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
         found.push(Broken::new(&text, &[Figure::Histogram]));
         return;
     }
+    let warms_up = draft.warmup_s.is_some_and(|seconds| seconds > 0.0);
+    if mean.is_some() && !warms_up {
+        extremes(rows, report, found);
+    }
     for &(percent, printed_ms) in &report.percentiles {
         let Some(ms) = histogram::percentile(rows, count, percent) else {
             continue;
@@ -268,6 +272,30 @@ fn distribution(draft: &Draft, report: &Report, found: &mut Vec<Broken>) {
             let both = [own, Figure::Histogram];
             let wrong = if mean.is_some() { 1 } else { 2 };
             found.push(Broken::new(&text, &both[..wrong]));
+        }
+    }
+}
+
+/// The extremes are in the first and the last row that have events. If the mean fits, too, the
+/// histogram is right. At the end of a warm-up, sysbench clears rows and extremes one after the
+/// other.
+fn extremes(rows: &[(f64, u64)], report: &Report, found: &mut Vec<Broken>) {
+    let mut used = rows.iter().filter(|row| row.1 > 0).map(|row| row.0);
+    let Some(lowest_ms) = used.next() else {
+        return;
+    };
+    let highest_ms = used.next_back().unwrap_or(lowest_ms);
+    for (statistic, printed_ms, ms, end) in [
+        (Statistic::Min, report.min_ms, lowest_ms, "begins"),
+        (Statistic::Max, report.max_ms, highest_ms, "ends"),
+    ] {
+        let outside = |printed_ms: &f64| !histogram::may_hold(ms, *printed_ms, rounding_ms(report));
+        if let Some(printed_ms) = printed_ms.filter(outside) {
+            let text = format!(
+                "{statistic} of the latencies is {printed_ms:.2} ms, but the histogram {end} at \
+                 {ms:.2} ms"
+            );
+            found.push(Broken::new(&text, &[Figure::Latency(statistic)]));
         }
     }
 }

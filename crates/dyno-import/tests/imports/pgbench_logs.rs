@@ -201,6 +201,46 @@ fn a_client_has_one_transaction_at_a_time() {
     );
 }
 
+/// The report of 1,000 transactions with this deviation.
+fn report_of(stddev: &str) -> String {
+    format!(
+        "pgbench (17.12)\ntransaction type: <builtin: simple update>\nscaling factor: 1\n\
+         query mode: simple\nnumber of clients: 2\nnumber of threads: 1\n\
+         maximum number of tries: 1\nduration: 10 s\n\
+         number of transactions actually processed: 1000\n\
+         number of failed transactions: 0 (0.000%)\nlatency average = 19.000 ms\n\
+         latency stddev = {stddev} ms\ninitial connection time = 5.000 ms\n\
+         tps = 100.000000 (without initial connection time)\n"
+    )
+}
+
+#[test]
+fn a_log_has_the_deviation_of_its_report() {
+    let lines = transactions(19_900);
+    let lines = lines.lines().map(|line| match line.starts_with('0') {
+        true => format!("{}\n", line.replace(" 19900 ", " 18100 ")),
+        false => format!("{line}\n"),
+    });
+    let single: String = lines.collect();
+    // 1,000 transactions of 18.1 and 19.9 ms.
+    let sums = (0..10).map(|at| format!("179579720{at} 100 1900000 36181000000 18100 19900\n"));
+    let sums: String = sums.collect();
+    for text in [&single, &sums] {
+        let with = |stddev: &str| {
+            let report = report_of(stddev);
+            let logs = [Log::new("out", &report), Log::new("pgbench_log.1", text)];
+            warnings(&import(Tool::Pgbench, &logs, &[], &Options::default()).unwrap())
+        };
+        for stddev in ["0.900", "0.930"] {
+            let found = with(stddev);
+            assert!(!found.contains("not used"), "{found}");
+        }
+        let expected = "the latencies deviate by 0.900 ms in the log, but by 1.900 ms in the \
+                        report: this log of transactions is not used";
+        assert_has(&with("1.900"), expected);
+    }
+}
+
 #[test]
 fn an_output_with_each_line_twice_is_one_run() {
     let imported = read(&twice(TIMED));

@@ -357,3 +357,32 @@ fn a_percentile_that_the_histogram_excludes_is_left_out() {
     assert!(summary(&run).service.percentiles.is_empty());
     assert_eq!(run.operations.len(), 1);
 }
+
+#[test]
+fn extremes_are_those_of_the_histogram() {
+    let log_of = |min: &str, max: &str| {
+        let log = text!("histogram.out");
+        assert!(log.contains("  0.82\n") && log.contains("  37.18\n"));
+        let log = log.replace("  0.82\n", &format!("  {min}\n"));
+        log.replace("  37.18\n", &format!("  {max}\n"))
+    };
+    for max in ["39.70", "900.47"] {
+        let run = broken(
+            &log_of("0.82", max),
+            &format!(
+                "the maximum of the latencies is {max} ms, but the histogram ends at 36.89 ms; it \
+                 is left out"
+            ),
+        );
+        assert_eq!(summary(&run).service.max_ms, None);
+        assert_eq!(run.operations.len(), 1);
+    }
+    let run = broken(
+        &log_of("1.95", "37.18"),
+        "the minimum of the latencies is 1.95 ms, but the histogram begins at 0.83 ms",
+    );
+    assert_eq!(summary(&run).service.min_ms, None);
+    // Next to the bucket.
+    let (imported, _) = log(&log_of("0.85", "37.70"));
+    assert_eq!(contradictions(&imported), "");
+}
