@@ -235,7 +235,10 @@ impl<'a> Ends<'a> {
             ),
             () if view.postgres() => (
                 "server",
-                mean(names::DB_DATABASE_XACT_COMMIT)?,
+                // Each log-in commits a transaction that only reads.
+                (mean(names::DB_DATABASE_XACT_COMMIT)?
+                    - mean(names::DB_DATABASE_SESSIONS).unwrap_or(0.0))
+                .max(0.0),
                 mean(names::DB_DATABASE_XACT_ROLLBACK)?,
                 to_savepoint(),
             ),

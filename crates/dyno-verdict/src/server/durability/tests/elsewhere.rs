@@ -2,10 +2,12 @@
 
 use dyno_core::finding::Outcome::{Doubt, Pass};
 use dyno_core::record::RunRecord;
-use dyno_samples::{assert_begins, assert_has, drop_series, fact, series, setting};
+use dyno_samples::{
+    Product, assert_begins, assert_has, closed, drop_series, fact, series, setting,
+};
 
 use super::{counted, engine};
-use crate::tests::{expect, summary};
+use crate::tests::{check, expect, summary};
 
 #[test]
 fn settings_of_engines_that_no_table_has_promise_nothing() {
@@ -180,6 +182,16 @@ fn the_end_of_a_connection_rolls_back() {
     of(1000.0, Doubt);
     // BEGIN commits the transaction before it.
     of(0.0, Pass);
+    // PostgreSQL counts the log-ins as commits.
+    for (sessions, outcome) in [(60.0, Doubt), (0.0, Pass)] {
+        let mut run = closed(&[60.0; 20], Product::Postgres);
+        series(&mut run, "db.database.xact_commit", &[70.0; 20]);
+        series(&mut run, "db.database.xact_rollback", &[60.0; 20]);
+        series(&mut run, "db.database.sessions", &[sessions; 20]);
+        summary(&mut run).totals.writes = 1_200;
+        summary(&mut run).totals.other = 1_200;
+        check(&run, "durability", outcome);
+    }
 }
 
 #[test]
