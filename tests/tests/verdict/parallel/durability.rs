@@ -218,7 +218,7 @@ fn rolls_back(folder: &Path, url: &str, sessions: u32, expected: &str) {
 
 /// The reason in the finding on a server. It names the smaller of the server's and the client's
 /// counts, and in a few seconds that may be either.
-const COUNTED: &str = "rollbacks and 0";
+const COUNTED: &str = "not committed because the";
 
 fn on_mariadb(folder: &Path) {
     let (server, url) = private(Kind::Mariadb);
