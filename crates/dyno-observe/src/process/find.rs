@@ -139,7 +139,8 @@ pub(crate) fn locate(claim: &Claim, socket: Option<RawFd>, sink: &Sink) -> Place
     })
 }
 
-/// The data directory in which PostgreSQL's processes work. It tells only some users where it is.
+/// PostgreSQL's data directory, which is the working directory of its processes. The server shows
+/// its setting only to users with the right to read it.
 fn working_directory(family: Family, pid: i32) -> Option<String> {
     let directory = of_process(pid, "cwd");
     let is_data = family == Family::Postgres && directory.join("PG_VERSION").exists();

@@ -261,7 +261,7 @@ fn reports_the_gaps_of_a_user_with_few_rights() {
                 seen.text()
             );
         }
-        // Where the data are, a PostgreSQL server does not tell this user.
+        // PostgreSQL does not show this user the data directory, but its processes do.
         let placed = seen.facts.contains_key("data.filesystem.type");
         assert!(placed, "{kind}: {}", seen.text());
         let still = match kind {

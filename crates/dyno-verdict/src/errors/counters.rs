@@ -24,7 +24,7 @@ pub(super) const SERVER_COUNTERS: Check = Check {
            statements, failures and connections explain. PostgreSQL counts transactions, up to a \
            second late, so one more second's worth may be missing. Doubt if {3} sessions of other \
            clients or of autovacuum were active on average, or if other clients made {4} \
-           connections, and {5} per second. Needs {2} s and 3 samples of the session list.",
+           connections, {5} per second or more. Needs {2} s and 3 samples of the session list.",
     thresholds: &[
         COUNTERS_DIFFER,
         COUNTERS_ROOM,

@@ -239,8 +239,8 @@ impl Promise {
         }
     }
 
-    /// An unknown value, or one that Dyno does not understand, may be the worst one, and nobody
-    /// knows whether a value that sessions override was used.
+    /// Notes a class that may apply: that of the worst value if the value is unknown or Dyno does
+    /// not understand it, or that of the server's value if sessions may all have overridden it.
     fn set_unknown(
         &mut self,
         worst: Class,

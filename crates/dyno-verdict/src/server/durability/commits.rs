@@ -347,7 +347,7 @@ impl<'a> Ends<'a> {
     fn own(&self, counted: f64, fact: &str) -> Option<(&'static str, f64)> {
         let view = self.view;
         let others = crate::errors::has_other_clients(view);
-        // So many of others would have been found.
+        // `server-counters` would have found more rollbacks of other clients.
         let may_be_others = |own: f64| {
             counted - own <= UNSEEN_MAX
                 && only_begins_and_ends(view)

@@ -262,7 +262,8 @@ fn rollbacks_of_other_clients_are_not_the_runs() {
     let all = [("commits", "0"), ("rollbacks", "30000")];
     // Statements with autocommit.
     of(0.0, &none, true, false, Pass);
-    // Others would have been found: a text of several statements ended with a rollback.
+    // `server-counters` would have found other clients, so a text of several statements ended with
+    // a rollback.
     of(0.0, &none, false, false, Doubt);
     of(0.0, &none, true, true, Pass);
     // Without others, procedures rolled back.
