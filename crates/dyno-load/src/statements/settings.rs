@@ -266,6 +266,15 @@ impl<'a> Iterator for Tokens<'a> {
 mod tests {
     use super::*;
 
+    /// The settings that a statement sets for its session.
+    pub(super) fn set_by(sql: &str) -> String {
+        let mut own = Settings::default();
+        own.note(sql.as_bytes());
+        let all = own.all();
+        let all = all.map(|(name, values)| format!("{name}={}", values.join(",")));
+        all.collect::<Vec<String>>().join(" ")
+    }
+
     #[test]
     fn settings_of_a_session_are_known() {
         for (sql, expected) in [
@@ -327,13 +336,7 @@ mod tests {
             ("SET synchronous_commit", ""),
             ("", ""),
         ] {
-            let mut own = Settings::default();
-            own.note(sql.as_bytes());
-            let all: Vec<String> = own
-                .all()
-                .map(|(name, values)| format!("{name}={}", values.join(",")))
-                .collect();
-            assert_eq!(all.join(" "), expected, "{sql}");
+            assert_eq!(set_by(sql), expected, "{sql}");
         }
     }
 
@@ -395,13 +398,7 @@ mod tests {
             ("PRAGMA m . synchronous = off", ""),
             ("PRAGMA synchronous = normal", "synchronous=normal"),
         ] {
-            let mut own = Settings::default();
-            own.note(sql.as_bytes());
-            let all = own.all();
-            let all: Vec<String> = all
-                .map(|(name, values)| format!("{name}={}", values.join(",")))
-                .collect();
-            assert_eq!(all.join(" "), expected, "{sql}");
+            assert_eq!(set_by(sql), expected, "{sql}");
         }
     }
 
@@ -421,9 +418,7 @@ mod tests {
             "SELECT set_config('a', 'b', true) FROM t WHERE autocommit = 1",
             "SELECT set_config('app.user', $1, true)",
         ] {
-            let mut own = Settings::default();
-            own.note(sql.as_bytes());
-            assert_eq!(own.all().count(), 0, "{sql}");
+            assert_eq!(set_by(sql), "", "{sql}");
         }
     }
 

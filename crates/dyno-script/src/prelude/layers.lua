@@ -6,6 +6,14 @@ local P = ...
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
 local pairs, next = pairs, next
 
+-- Copies all entries of a table into another, and returns that.
+function P.copy_into(target, source)
+  for name, value in pairs(source) do
+    target[name] = value
+  end
+  return target
+end
+
 -- The shared tables, by the metatables of the tables over them.
 local shared_by_meta = {}
 
@@ -24,14 +32,7 @@ function P.layer_over(shared)
 end
 
 local function merged(own, shared)
-  local all = {}
-  for name, value in pairs(shared) do
-    all[name] = value
-  end
-  for name, value in pairs(own) do
-    all[name] = value
-  end
-  return all
+  return P.copy_into(P.copy_into({}, shared), own)
 end
 
 -- Lua's functions of these names, for scripts. Their last calls are tail calls, so that errors name

@@ -118,12 +118,7 @@ for name, value in pairs(constants) do
 end
 
 function P.add_legacy(globals)
-  for name, value in pairs(legacy) do
-    globals[name] = value
-  end
-  for name, value in pairs(constants) do
-    globals[name] = value
-  end
+  P.copy_into(P.copy_into(globals, legacy), constants)
   globals.test = P.script_path
 end
 

@@ -2,7 +2,7 @@
 local P = ...
 local ffi = P.ffi
 local C = ffi.C
-local pairs, error, pcall, tostring = pairs, error, pcall, tostring
+local error, pcall, tostring = error, pcall, tostring
 
 -- Splits C declarations at the semicolons outside braces.
 local function each_declaration(source)
@@ -44,11 +44,8 @@ function P.cdef(source, ...)
 end
 
 -- math with the session's stream, so that sessions differ and a seed is reproducible.
-local session_math = {}
+local session_math = P.copy_into({}, math)
 P.session_math = session_math
-for name, value in pairs(math) do
-  session_math[name] = value
-end
 session_math.randomseed = function() end
 session_math.random = function(low, high)
   if low == nil then

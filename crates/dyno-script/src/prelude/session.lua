@@ -6,7 +6,7 @@ local ffi = P.ffi
 local C = ffi.C
 local raw_yield, raw_resume, raw_status = coroutine.yield, coroutine.resume, coroutine.status
 local raw_create, raw_running = coroutine.create, coroutine.running
-local setfenv, setmetatable, pairs, type, error = setfenv, setmetatable, pairs, type, error
+local setfenv, setmetatable, type, error = setfenv, setmetatable, type, error
 local loadstring, rawget, getfenv = loadstring, rawget, getfenv
 
 -- Yielded to the worker's loop; a script's own coroutines pass it through.
@@ -15,16 +15,10 @@ local TURN_STOP, TURN_WAIT = 0, 2
 -- Flag of dyno_turn(): do not begin the next event.
 local ASK_ONLY = 2
 
-local base_globals = {}
-for name, value in pairs(_G) do
-  base_globals[name] = value
-end
+local base_globals = P.copy_into({}, _G)
 
 -- Lua's os.execute() makes the process ignore Ctrl-C.
-base_globals.os = {}
-for name, value in pairs(os) do
-  base_globals.os[name] = value
-end
+base_globals.os = P.copy_into({}, os)
 base_globals.os.execute = function(command)
   if command == nil then
     return 1
@@ -33,7 +27,7 @@ base_globals.os.execute = function(command)
   return C.dyno_system(command, #command)
 end
 
-for name, value in pairs(P.whole_tables) do base_globals[name] = value end
+P.copy_into(base_globals, P.whole_tables)
 
 local output = P.quiet_scripts and io.stderr or io.stdout
 local line_start = P.line_start
@@ -75,10 +69,7 @@ local function unwrap(ok, ...)
   return ...
 end
 
-local session_coroutine = {}
-for name, value in pairs(coroutine) do
-  session_coroutine[name] = value
-end
+local session_coroutine = P.copy_into({}, coroutine)
 session_coroutine.resume = resume
 session_coroutine.wrap = function(body)
   local co = raw_create(body)
@@ -133,10 +124,7 @@ local session_c = setmetatable(cooperative, {
   __index = function(_, name) return C[name] end,
   __newindex = function(_, name, value) C[name] = value end,
 })
-local session_ffi = {}
-for name, value in pairs(ffi) do
-  session_ffi[name] = value
-end
+local session_ffi = P.copy_into({}, ffi)
 session_ffi.C = session_c
 
 session_ffi.cdef = P.cdef
@@ -225,9 +213,7 @@ local function make_layers()
   for _, name in ipairs { "string", "table", "os", "io", "debug", "bit", "jit" } do
     loaded[name] = base_globals[name]
   end
-  for name, value in pairs(preloaded) do
-    loaded[name] = value
-  end
+  P.copy_into(loaded, preloaded)
   return {
     globals = P.layer_over(base_globals),
     loaded = P.layer_over(loaded),

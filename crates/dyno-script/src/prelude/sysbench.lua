@@ -56,9 +56,7 @@ local function make_layers()
       return run() ~= false
     end,
   }
-  for name, value in pairs(argument_types) do
-    cmdline[name] = value
-  end
+  P.copy_into(cmdline, argument_types)
   local sysbench = {
     version = VERSION,
     version_string = "sysbench " .. VERSION .. " (dyno)",

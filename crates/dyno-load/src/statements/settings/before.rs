@@ -57,7 +57,7 @@ impl Before {
 
 #[cfg(test)]
 mod tests {
-    use crate::statements::settings::Settings;
+    use crate::statements::settings::tests::set_by;
 
     #[test]
     fn keywords_apply_to_the_names_after_them() {
@@ -76,13 +76,7 @@ mod tests {
                 "long_query_time=9",
             ),
         ] {
-            let mut own = Settings::default();
-            own.note(sql.as_bytes());
-            let all = own.all();
-            let all: Vec<String> = all
-                .map(|(name, values)| format!("{name}={}", values.join(",")))
-                .collect();
-            assert_eq!(all, [expected], "{sql}");
+            assert_eq!(set_by(sql), expected, "{sql}");
         }
     }
 }
